@@ -112,9 +112,7 @@ fin_status fin_attention_set(fin_attention *o, const fin_form_settings *settings
 {
     FINI_NEED(err, o);
     if (settings) {
-        fin_status status = fini_form_check(o->form, settings, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_form_check(o->form, settings, err));
         o->settings = *settings;
     }
     for (int64_t i = 0; k && i < o->d; i++)
@@ -321,28 +319,25 @@ fin_status fin_attention_forward(fin_attention *o, const fin_batch *batch, doubl
                                  fin_error *err)
 {
     FINI_NEED(err, o, batch);
-    fin_status status = check(o, batch, err);
-    if (!status)
-        run(o, &(request){.batch = batch, .f = f, .w = w});
-    return status;
+    FINI_TRY(check(o, batch, err));
+    run(o, &(request){.batch = batch, .f = f, .w = w});
+    return FIN_OK;
 }
 
 fin_status fin_attention_backward(fin_attention *o, const fin_batch *batch, const double *df,
                                   fin_gradient *gradient, fin_error *err)
 {
     FINI_NEED(err, o, batch, df, gradient);
-    fin_status status = check(o, batch, err);
-    if (!status)
-        run(o, &(request){.batch = batch, .df = df, .gradient = gradient});
-    return status;
+    FINI_TRY(check(o, batch, err));
+    run(o, &(request){.batch = batch, .df = df, .gradient = gradient});
+    return FIN_OK;
 }
 
 fin_status fin_attention_loss(fin_attention *o, const fin_batch *batch, const double *y, double *f,
                               double *loss, fin_gradient *gradient, fin_error *err)
 {
     FINI_NEED(err, o, batch, y);
-    fin_status status = check(o, batch, err);
-    if (!status)
-        run(o, &(request){.batch = batch, .y = y, .f = f, .loss = loss, .gradient = gradient});
-    return status;
+    FINI_TRY(check(o, batch, err));
+    run(o, &(request){.batch = batch, .y = y, .f = f, .loss = loss, .gradient = gradient});
+    return FIN_OK;
 }

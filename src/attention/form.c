@@ -61,13 +61,13 @@ int fini_form_elementwise(const fin_form *form)
 
 fin_status fini_form_check(const fin_form *form, const fin_form_settings *settings, fin_error *err)
 {
-    fin_status status = fin_settings_validate(form->settings, settings, err);
-    if (!status && (fin_is_auto(settings->lam) || fin_is_auto(settings->c)))
+    FINI_TRY(fin_settings_validate(form->settings, settings, err));
+    if (fin_is_auto(settings->lam) || fin_is_auto(settings->c))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,
             "%s: %s needed, as auto is a task's; fin_task_bayes_parameters gives those of a task",
             form->name, form->needs_norm2 ? "lam and c are" : "lam is");
-    return status;
+    return FIN_OK;
 }
 
 fin_status fin_form_weights(const fin_form *form, const fin_form_settings *settings, int64_t n,
@@ -76,9 +76,7 @@ fin_status fin_form_weights(const fin_form *form, const fin_form_settings *setti
 {
     FINI_NEED(err, form, !n || offsets, !n || chi, !n || w);
     settings = fini_or_defaults(form->settings, settings, &(fin_form_settings){0});
-    fin_status status = fini_form_check(form, settings, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_form_check(form, settings, err));
     if (form->needs_norm2 && settings->c != 0 && !norm2)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s with c != 0 needs |X|^2 of every token",
                          form->name);

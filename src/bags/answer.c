@@ -75,9 +75,7 @@ static fin_status open_office(office *o, fin_error *err)
     o->width = part->shape.classes ? part->shape.classes : 1;
     o->threads = rows * o->p < 2000000 ? 1 : fin_threads_get();
     layout(o);
-    fin_status status = fini_arena_open(&o->arena, "predictions", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o->arena, "predictions", err));
     layout(o);
     for (int64_t m = 0; m < part->members; m++)
         memcpy(o->W + m * o->q * o->p, part->member + m * part->parameters,

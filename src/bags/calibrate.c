@@ -96,9 +96,7 @@ fin_status fini_sharpness(const fin_bags *bags, int64_t classes, const double *l
             u[k] = fmax(-widest, fmin(widest, center + (k - POINTS / 2) * step));
             t[k] = exp(u[k]);
         }
-        fin_status status = losses(&s, t, loss, err);
-        if (status)
-            return status;
+        FINI_TRY(losses(&s, t, loss, err));
         double pull = prior * s.squares / s.total;
         for (int k = 0; k < POINTS; k++)
             loss[k] += pull * u[k] * u[k] / 2;

@@ -217,15 +217,15 @@ static fin_status predict_all(fini_choice *c, int64_t bags, const fin_progress *
                               .fold = fold,
                               .what = c->in.models > 1 ? "comparing models" : "calibrating",
                               .mean = c->out};
-    fin_status status = fini_cross(&crossing, progress, err);
-    for (int m = 0; !status && m < c->in.models; m++) {
+    FINI_TRY(fini_cross(&crossing, progress, err));
+    for (int m = 0; m < c->in.models; m++) {
         for (int64_t i = 0; i < n; i++) {
             const double *p = c->out + (m * n + i) * c->width;
             c->own[i] = fold[i] < 0 ? 0 : c->in.classes ? p[(int64_t)c->labels[i]] : p[0];
         }
-        status = fini_bags_gather(c->bags, c->sum, c->own, c->in.P + m * c->in.total, err);
+        FINI_TRY(fini_bags_gather(c->bags, c->sum, c->own, c->in.P + m * c->in.total, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 void fini_inner_mix(const fini_inner *in, const fini_decision *decision, int64_t n, int64_t width,
@@ -433,10 +433,9 @@ static fin_status fit_parts(fin_fit *fit, const fini_choice *c, const fin_progre
                             .threads = fin_threads_get()};
     if (!c->sum && fit->parts > 1 && fits.threads > 1)
         return fini_fits_run(&fits, progress, err);
-    fin_status status = FIN_OK;
-    for (int64_t k = 0; k < fit->parts && !status; k++)
-        status = fit_part(&all, k, progress, err);
-    return status;
+    for (int64_t k = 0; k < fit->parts; k++)
+        FINI_TRY(fit_part(&all, k, progress, err));
+    return FIN_OK;
 }
 
 /* Numbers: the noise of a part is how far its out-of-fold predictions were off. On bags that it was
@@ -511,15 +510,12 @@ static fin_status choose(fin_fit *fit, fini_choice *c, fini_decision *room, int6
     const fin_fit_settings *asked = &c->asked;
     bool kept = c->in.models > c->count; /* a model that locates is to be found */
     bool nested = kept || c->shrinks || fini_is_nested(asked, fit->classes, fit->bags, fit->d);
-    fin_status status = nested ? deal_folds(c, asked, groups, err) : FIN_OK;
-    if (status)
-        return status;
+    FINI_TRY(nested ? deal_folds(c, asked, groups, err) : FIN_OK);
     if (!c->in.folds)
         return fini_choice_skip(c, fit, err);
-    status = predict_all(c, fit->bags, progress, err);
-    if (!status)
-        status = fini_choice_decide(c, fit, err);
-    return status ? status : choose_locator(c, fit, room, err);
+    FINI_TRY(predict_all(c, fit->bags, progress, err));
+    FINI_TRY(fini_choice_decide(c, fit, err));
+    return choose_locator(c, fit, room, err);
 }
 
 /* Numbers: the fit to all bags, which is wanted anyway, says whether it is settled. */

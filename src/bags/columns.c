@@ -301,9 +301,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
 {
     fini_blocks blocks;
     double N = 0;
-    fin_status status = fini_blocks_open(&blocks, bags, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_blocks_open(&blocks, bags, err));
     int threads = fin_threads_get();
     int64_t size = (2 * blocks.count + 2 + 3 * (int64_t)threads) * COLUMNS;
     double *out = fini_alloc_array(size, sizeof *out);
@@ -311,7 +309,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
         return fini_fail_memory(err, (size_t)size * sizeof *out, "means of columns");
     double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
     pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, cancel, threads};
-    status = fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err);
+    fin_status status = fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err);
     if (!status && !(N > 0))
         status = fini_fail(err, FIN_ERR_ARGUMENT,
                            "no bag has a positive weight: there is nothing to fit to");

@@ -123,21 +123,20 @@ static fin_status run(curve *c, const fin_progress *progress, fin_curve_size siz
                       fin_error *err)
 {
     const fin_bags *bags = c->bags;
-    fin_status status = fin_folds_make(bags->n, c->classes, bags->labels, bags->groups, 1,
-                                       FIN_CURVE_FOLDS, c->seed, c->fold, err);
-    if (!status) /* another seed: quarters and folds have nothing to do with each other */
-        status = fin_folds_make(bags->n, c->classes, bags->labels, bags->groups, 1, FIN_CURVE_SIZES,
-                                c->seed ^ 1, c->quarter, err);
+    FINI_TRY(fin_folds_make(bags->n, c->classes, bags->labels, bags->groups, 1, FIN_CURVE_FOLDS,
+                            c->seed, c->fold, err));
+    /* Another seed: quarters and folds have nothing to do with each other. */
+    FINI_TRY(fin_folds_make(bags->n, c->classes, bags->labels, bags->groups, 1, FIN_CURVE_SIZES,
+                            c->seed ^ 1, c->quarter, err));
     const fini_fits fits = {.count = CELLS,
                             .fit = one_cell,
                             .user = c,
                             .what = "learning curve",
                             .threads = c->threads};
-    if (!status)
-        status = fini_fits_run(&fits, progress, err);
-    for (int s = 0; s < FIN_CURVE_SIZES && !status; s++)
+    FINI_TRY(fini_fits_run(&fits, progress, err));
+    for (int s = 0; s < FIN_CURVE_SIZES; s++)
         sum_up(c->cells + s * FIN_CURVE_FOLDS, &size[s]);
-    return status;
+    return FIN_OK;
 }
 
 fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags, const fin_progress *progress,

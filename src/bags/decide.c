@@ -378,9 +378,7 @@ static fin_status predict_stack(desk *d, fin_error *err)
         double *w = d->w + (int64_t)f * d->count;
         for (int64_t i = 0; i < in->total; i++)
             d->left[i] = in->fold[i] == f ? 0 : in->omega[i];
-        fin_status status = weigh(d, d->left, w, err);
-        if (status)
-            return status;
+        FINI_TRY(weigh(d, d->left, w, err));
         for (int64_t i = 0; i < in->total; i++) {
             if (in->fold[i] != f)
                 continue;
@@ -441,14 +439,9 @@ static fin_status decide(desk *d, int chooses, fini_decision *out, fin_error *er
     for (int k = 0; k < d->count; k++)
         memcpy(d->P + k * total, d->in->P + d->of[k] * total, (size_t)total * sizeof *d->P);
     bool average = chooses || d->shrinks;
-    fin_status status = average ? predict_stack(d, err) : FIN_OK;
-    if (!status)
-        write_down(d,
-                   chooses == FIN_CHOOSES_BEST ? prefer(d)
-                   : average                   ? d->count
-                                               : best_of(d),
-                   out);
-    return status;
+    FINI_TRY(average ? predict_stack(d, err) : FIN_OK);
+    write_down(d, chooses == FIN_CHOOSES_BEST ? prefer(d) : average ? d->count : best_of(d), out);
+    return FIN_OK;
 }
 
 fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
@@ -461,11 +454,9 @@ fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int 
               .monotone = asked->assume == 1,
               .shrinks = count > 1 && fini_shrinks(asked, in->classes)};
     layout(&arena, &d);
-    fin_status status = fini_arena_open(&arena, "choosing a model", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "choosing a model", err));
     layout(&arena, &d);
-    status = decide(&d, fini_chooses(asked), out, err);
+    fin_status status = decide(&d, fini_chooses(asked), out, err);
     fini_arena_close(&arena);
     return status;
 }

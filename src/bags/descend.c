@@ -106,9 +106,7 @@ static fin_status evaluate(void *user, const double *x, double *value, double *g
 {
     objective *o = user;
     double loss;
-    fin_status status = fini_risk_value(o->risk, x, &loss, gradient, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_risk_value(o->risk, x, &loss, gradient, err));
     if (o->profile) {
         double rss = 2 * o->n * loss + NU * S0, factor = (o->n + NU) / rss;
         loss = 0.5 * (o->n + NU) / o->n * log(rss);
@@ -392,9 +390,7 @@ static fin_status member(way *w, int64_t m, double variance, fin_error *err)
     bool finished = true, automatic = part->settings.iterations == FIN_AUTO_INT;
     for (int64_t start = 0; start < starts; start++) {
         double value;
-        fin_status status = descend(w, m, m, start, variance, &value, err);
-        if (status)
-            return status;
+        FINI_TRY(descend(w, m, m, start, variance, &value, err));
         if (start > 0 && !(value < best))
             continue;
         best = value;

@@ -136,9 +136,7 @@ static fin_status bound_at(void *user, const double *x, double *value, double *s
     size_t W = (size_t)o->weights * sizeof(double), E = (size_t)o->extras * sizeof(double);
     memcpy(o->both, x, W);
     memcpy(o->both + 2 * o->weights, x + o->weights, E);
-    fin_status status = fini_risk_value(o->bound, o->both, value, o->both_slope, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_risk_value(o->bound, o->both, value, o->both_slope, err));
     memcpy(slope, o->both_slope, W);
     memcpy(slope + o->weights, o->both_slope + 2 * o->weights, E);
     *value = penalise(o, x, *value, slope);
@@ -170,10 +168,10 @@ static fin_status step(em *o, fin_error *err)
     memcpy(o->both + o->weights, o->x, W);
     memcpy(o->both + 2 * o->weights + o->extras, o->x + o->weights, E);
     o->sigma_slope = o->looked;
-    fin_status status = fini_lbfgs_run(&o->search, o->x, err);
-    if (!status && o->sigma >= 0)
+    FINI_TRY(fini_lbfgs_run(&o->search, o->x, err));
+    if (o->sigma >= 0)
         best_sigma(o);
-    return status;
+    return FIN_OK;
 }
 
 static fin_status run(em *o, int64_t steps, double *parameters, double *value, fin_error *err)
@@ -182,9 +180,7 @@ static fin_status run(em *o, int64_t steps, double *parameters, double *value, f
     memcpy(o->x, parameters, bytes);
     for (int64_t k = 0; k <= steps; k++) {
         double here;
-        fin_status status = fini_risk_value(o->risk, o->x, &here, o->slope, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_risk_value(o->risk, o->x, &here, o->slope, err));
         here = penalise(o, o->x, here, o->slope);
         if (k > 0 && !(here <= *value)) /* rounding: the last step gained nothing */
             return FIN_OK;
@@ -193,9 +189,7 @@ static fin_status run(em *o, int64_t steps, double *parameters, double *value, f
         memcpy(parameters, o->x, bytes);
         if (k == steps || !isfinite(here) || gain <= flat * (1 + fabs(here)))
             return FIN_OK;
-        status = step(o, err);
-        if (status)
-            return status;
+        FINI_TRY(step(o, err));
     }
     return FIN_OK;
 }
@@ -203,11 +197,9 @@ static fin_status run(em *o, int64_t steps, double *parameters, double *value, f
 static fin_status open_em(em *o, fin_error *err)
 {
     layout(o);
-    fin_status status = fini_arena_open(&o->arena, "EM", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o->arena, "EM", err));
     layout(o);
-    status = fini_lbfgs_create(&o->search, o->n, err);
+    fin_status status = fini_lbfgs_create(&o->search, o->n, err);
     o->search.iterations = INNER;
     o->search.function = bound_at;
     o->search.watch = accepted;

@@ -133,13 +133,13 @@ static fin_status evaluate(void *user, const double *x, double *value, double *s
                            fin_error *err)
 {
     extreme *e = user;
-    fin_status status = fini_risk_value(e->risk, x, value, slope, err);
+    FINI_TRY(fini_risk_value(e->risk, x, value, slope, err));
     double times = penalty / e->problem->weight;
-    for (int64_t j = 0; j < 2 * e->p && !status; j++) {
+    for (int64_t j = 0; j < 2 * e->p; j++) {
         *value += 0.5 * times * x[j] * x[j];
         slope[j] += times * x[j];
     }
-    return status;
+    return FIN_OK;
 }
 
 /* The first p of w, as above. */
@@ -296,15 +296,13 @@ fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin
     if (bags->total > most / 16 / bags->d)
         return FIN_OK;
     layout(&e);
-    fin_status status = fini_arena_open(&e.arena, "ends of columns", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&e.arena, "ends of columns", err));
     layout(&e);
     double *w = fini_alloc_array(bags->d, sizeof *w);
     if (w)
         memset(w, 0, (size_t)bags->d * sizeof *w);
-    status = w ? take_values(&e, err)
-               : fini_fail_memory(err, (size_t)bags->d * sizeof *w, "ends of columns");
+    fin_status status = w ? take_values(&e, err)
+                          : fini_fail_memory(err, (size_t)bags->d * sizeof *w, "ends of columns");
     if (!status)
         status = standardise(&e, found, err);
     if (!status && *found)

@@ -157,12 +157,10 @@ static fin_status fit_group(fini_map *map, const fin_fit_settings *settings, int
     map->bandwidth[g] = 1;
     if (width == 0)
         return FIN_OK;
-    fin_status status = fini_numbers(&a, n, width, "landmarks", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_numbers(&a, n, width, "landmarks", err));
     for (int64_t i = 0; i < n; i++)
         fini_map_pick(map, g, from->rows + i * map->s, a + i * width);
-    status = median_distance(n, width, a, &median, err);
+    fin_status status = median_distance(n, width, a, &median, err);
     map->bandwidth[g] = fin_is_auto(settings->bandwidth) ? BANDWIDTH * median : settings->bandwidth;
     if (!status && map->kind == 0)
         status = fit_nystrom(map, g, n, a, from->landmarks, from->whiten, cancel, err);
@@ -287,15 +285,11 @@ static fin_status reserve(fini_map *map, int64_t n, int64_t m, fin_error *err)
 {
     int groups = fini_map_groups(map);
     int64_t most = map->kind == 0 ? n : m;
-    fin_status status =
-        fini_numbers(&map->landmarks, map->kind == 0 ? n : m / 2, map->s, "landmarks", err);
-    if (!status && map->kind == 0)
-        status = fini_numbers(&map->whiten, groups * n, n, "the kernel of landmarks", err);
-    if (!status)
-        status = fini_numbers(&map->shift, groups, most, "centres of features", err);
-    if (!status)
-        status = fini_numbers(&map->stretch, groups, most, "scales of features", err);
-    return status;
+    FINI_TRY(fini_numbers(&map->landmarks, map->kind == 0 ? n : m / 2, map->s, "landmarks", err));
+    if (map->kind == 0)
+        FINI_TRY(fini_numbers(&map->whiten, groups * n, n, "the kernel of landmarks", err));
+    FINI_TRY(fini_numbers(&map->shift, groups, most, "centres of features", err));
+    return fini_numbers(&map->stretch, groups, most, "scales of features", err);
 }
 
 fin_status fini_features_fit(fini_map *map, const fin_fit_settings *settings, const fin_bags *bags,

@@ -64,9 +64,7 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
 {
     double s[5];
     labelling l = {bags, weights, fit->classes, 0};
-    fin_status status = fini_bags_sum(bags, sum, 1, 5, add_label, &l, s, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_sum(bags, sum, 1, 5, add_label, &l, s, err));
     if (s[0] > 0)
         return complain(bags, weights, fit->classes, err);
     if (!(s[1] > 0))
@@ -78,9 +76,7 @@ static fin_status check_labels(fin_fit *fit, const fin_bags *bags, const double 
                          "the weights of the bags are too large to be summed; divide them by a "
                          "power of ten");
     double center = l.center = s[2] / s[1];
-    status = fini_bags_sum(bags, sum, 1, 5, add_label, &l, s, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_sum(bags, sum, 1, 5, add_label, &l, s, err));
     if (fit->classes && s[3] <= 1e-18 * s[1])
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "all training bags have the class number %g; at least two classes are "
@@ -186,11 +182,8 @@ fin_status fin_fit_create_among(fin_fit **out, const fin_fit_others *others,
 {
     FINI_NEED_TO_MAKE(err, out, !others || !others->count || others->models, bags);
     settings = fini_or_defaults(&fin_fit_table, settings, &(fin_fit_settings){0});
-    fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
-    if (!status)
-        status = fini_bags_check(bags, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_fit_table, settings, err));
+    FINI_TRY(fini_bags_check(bags, err));
     if (classes < 0 || classes == 1 || classes > 1000000)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld classes; 0 stands for numbers, and otherwise there are at least 2",
@@ -215,7 +208,8 @@ fin_status fin_fit_create_among(fin_fit **out, const fin_fit_others *others,
                      .inner_loss = NAN,
                      .base_loss = NAN,
                      .locator_loss = NAN};
-    status = fit_all(fit, bags, weights, others, sum ? sum : fini_sum_alone, progress, err);
+    fin_status status =
+        fit_all(fit, bags, weights, others, sum ? sum : fini_sum_alone, progress, err);
     if (!status)
         status = fini_fit_finish(fit, err);
     if (status) {
@@ -242,12 +236,12 @@ void fin_fit_destroy(fin_fit *fit)
 
 fin_status fini_fit_check_bags(const fin_fit *fit, const fin_bags *bags, fin_error *err)
 {
-    fin_status status = fini_bags_check(bags, err);
-    if (!status && bags->d != fit->d)
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "tokens have %lld columns; the model was fitted to %lld",
-                           (long long)bags->d, (long long)fit->d);
-    return status;
+    FINI_TRY(fini_bags_check(bags, err));
+    if (bags->d != fit->d)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "tokens have %lld columns; the model was fitted to %lld",
+                         (long long)bags->d, (long long)fit->d);
+    return FIN_OK;
 }
 
 /* mean = sum_k w_k m_k;   variance = sum_k w_k (var_k + (m_k - mean)^2), with var_k the spread of
@@ -307,9 +301,7 @@ void fini_fit_ends(const fin_fit *fit, int64_t n, double coverage, const double 
 static fin_status predict(const fin_fit *fit, const fin_bags *bags, double *mean, double *sd,
                           double coverage, double *ends, fini_cancel *cancel, fin_error *err)
 {
-    fin_status status = fini_fit_check_bags(fit, bags, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_fit_check_bags(fit, bags, err));
     int64_t n = bags->n, width = fit->classes ? fit->classes : 1;
     fini_arena a = {0};
     fini_said said = {0};
@@ -324,16 +316,14 @@ static fin_status predict(const fin_fit *fit, const fin_bags *bags, double *mean
         own = fini_take(&a, ends ? n : 0, 2 * sizeof *own);
         middle = fini_take(&a, mean ? 0 : n, sizeof *middle);
         known = fini_take(&a, n, sizeof *known);
-        status = twice ? FIN_OK : fini_arena_open(&a, "predictions", err);
-        if (status)
-            return status;
+        FINI_TRY(twice ? FIN_OK : fini_arena_open(&a, "predictions", err));
     }
     mean = mean ? mean : middle;
     said.ends = ends ? own : NULL;
     said.coverage = coverage;
     for (int64_t i = 0; i < n * width; i++)
         mean[i] = 0;
-    status = fin_fit_known(fit, bags, known, err);
+    fin_status status = fin_fit_known(fit, bags, known, err);
     for (int64_t k = 0; k < fit->parts && !status; k++) {
         const fini_part *part = &fit->part[k];
         if (!(part->weight > 0)) /* it only locates */
@@ -428,9 +418,7 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
                           const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, fit, bags, to);
-    fin_status status = fini_fit_check_bags(fit, bags, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_fit_check_bags(fit, bags, err));
     if (!fin_fit_locates(fit))
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
@@ -439,7 +427,7 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
     if (!labels)
         return fini_fail_memory(err, (size_t)bags->n * 3 * sizeof *labels, "labels");
     unsigned char *known = (unsigned char *)(labels + 2 * bags->n);
-    status = fin_fit_known(fit, bags, known, err);
+    fin_status status = fin_fit_known(fit, bags, known, err);
     fin_locations all = *to;
     if (all.own && !all.none) /* it takes one to calibrate the other */
         all.none = labels + bags->n;

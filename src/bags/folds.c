@@ -243,9 +243,7 @@ static fin_status deal_groups(dealing *g, bool lone, int folds, int64_t *order, 
                               int32_t *fold, fin_error *err)
 {
     int64_t count, all = g->classes + 1;
-    fin_status status = keep_lone(g, lone, &count, err);
-    if (status)
-        return status;
+    FINI_TRY(keep_lone(g, lone, &count, err));
     if (count < folds)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%d folds of %lld groups of bags: some would be empty; give at most %lld "
@@ -381,9 +379,7 @@ fin_status fini_folds_ordered(const fini_dealt *bags, const double *order, int f
     ordered o = {0};
     int64_t n = bags->n;
     layout_ordered(&o, n);
-    fin_status status = fini_arena_open(&o.arena, "folds", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o.arena, "folds", err));
     layout_ordered(&o, n);
     for (int64_t i = 0; i < n; i++)
         o.line[i] = i;
@@ -395,7 +391,7 @@ fin_status fini_folds_ordered(const fini_dealt *bags, const double *order, int f
     }
     fini_dealt sorted = {n,     bags->classes, o.labels, bags->groups ? o.groups : NULL,
                          o.use, bags->lone};
-    status = fini_folds_make(&sorted, 1, folds, seed, o.fold, err);
+    fin_status status = fini_folds_make(&sorted, 1, folds, seed, o.fold, err);
     for (int64_t i = 0; i < n && !status; i++)
         fold[o.line[i]] = o.fold[i];
     fini_arena_close(&o.arena);

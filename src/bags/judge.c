@@ -223,11 +223,9 @@ fin_status fin_fit_judge(int64_t n, int64_t classes, const double *labels, const
                          "%lld bags of %lld classes to judge; give labels and predictions of at "
                          "least one bag, and 0 classes (numbers) or at least 2",
                          (long long)n, (long long)classes);
-    fin_status status = classes ? check_classes(n, classes, labels, mean, err)
-                                : check_numbers(n, labels, mean, sd, err);
+    FINI_TRY(classes ? check_classes(n, classes, labels, mean, err)
+                     : check_numbers(n, labels, mean, sd, err));
     double *scratch;
-    if (status)
-        return status;
     if (!classes) {
         judge_numbers(n, labels, mean, sd, ends, score);
     } else if ((scratch = fini_alloc_array(n + 2 * classes, sizeof *scratch))) {
@@ -280,9 +278,7 @@ fin_status fin_tokens_judge(const fin_bags *bags, const unsigned char *relevant,
                             const double *score, fin_found *found, fin_error *err)
 {
     FINI_NEED(err, bags, relevant, score, found);
-    fin_status status = fini_bags_check(bags, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_check(bags, err));
     int64_t longest = fini_bags_longest(bags),
             N = bags->n ? bags->offsets[bags->n] - bags->offsets[0] : 0;
     double sum[2] = {0}, square[2] = {0}, bins[FINI_ECE_BINS] = {0}, judged = 0;

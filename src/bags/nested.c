@@ -376,9 +376,7 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
     if (status)
         return status;
     layout(&arena, g, settings->inner);
-    status = fini_arena_open(&arena, "cross-validation", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "cross-validation", err));
     layout(&arena, g, settings->inner);
     for (int u = 0; u < g->models; u++)
         nested |= g->nested[u];

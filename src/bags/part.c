@@ -71,27 +71,25 @@ void fini_hold_out(const fini_problem *o, double share, double *weights, double 
 static fin_status weigh(fini_problem *o, const double *given, double *weights, double *held,
                         fin_error *err)
 {
-    fin_status status = FIN_OK;
     for (int64_t i = 0; i < o->phi->bags.n; i++)
         weights[i] = given ? given[i] : 1;
     o->weights = weights;
     if (o->part->settings.class_weights && o->part->shape.classes)
-        status = balance_classes(o, weights, err);
-    if (!status && o->part->settings.early > 0) {
+        FINI_TRY(balance_classes(o, weights, err));
+    if (o->part->settings.early > 0) {
         fini_problem other = *o;
         fini_hold_out(o, o->part->settings.early, weights, held);
         other.weights = held;
-        status = fini_problem_count(&other, err);
-        if (!status && other.bags > 0)
+        FINI_TRY(fini_problem_count(&other, err));
+        if (other.bags > 0)
             o->held = held;
     }
-    if (!status)
-        status = fini_problem_count(o, err);
-    if (!status && !(o->weight > 0))
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "no bag is left to learn from; weights are positive, and `early` holds "
-                           "out a share of the bags");
-    return status;
+    FINI_TRY(fini_problem_count(o, err));
+    if (!(o->weight > 0))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no bag is left to learn from; weights are positive, and `early` holds "
+                         "out a share of the bags");
+    return FIN_OK;
 }
 
 /* ---- what came out ---------------------------------------------------------------------------------- */

@@ -80,9 +80,7 @@ static fin_status risk_at(void *user, const double *t, double *value, double *sl
 {
     relax *o = user;
     stretch(o, t);
-    fin_status status = fini_risk_value(o->risk, o->x, value, o->slope, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_risk_value(o->risk, o->x, value, o->slope, err));
     double along[2] = {0, 0};
     for (int64_t j = 0; j < o->keys + o->values; j++)
         along[j >= o->keys] += o->slope[j] * o->x[j];
@@ -98,9 +96,7 @@ static fin_status run_relax(relax *o, double *parameters, double *loss, fin_erro
 {
     memcpy(o->from, parameters, (size_t)o->n * sizeof(double));
     memcpy(o->t + 2, parameters + o->keys + o->values, (size_t)o->extras * sizeof(double));
-    fin_status status = fini_lbfgs_run(&o->search, o->t, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_lbfgs_run(&o->search, o->t, err));
     stretch(o, o->t);
     memcpy(parameters, o->x, (size_t)o->n * sizeof(double));
     *loss = o->search.value;
@@ -110,11 +106,9 @@ static fin_status run_relax(relax *o, double *parameters, double *loss, fin_erro
 static fin_status open_relax(relax *o, fin_error *err)
 {
     layout_relax(o);
-    fin_status status = fini_arena_open(&o->arena, "gains", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o->arena, "gains", err));
     layout_relax(o);
-    status = fini_lbfgs_create(&o->search, 2 + o->extras, err);
+    fin_status status = fini_lbfgs_create(&o->search, 2 + o->extras, err);
     o->search.iterations = GAIN_STEPS;
     o->search.gradient = small;
     o->search.decrease = flat;
@@ -219,9 +213,7 @@ static fin_status key_at(void *user, const double *x, double *value, double *slo
     int64_t at = o->p + o->n - o->extras;
     memcpy(o->wide, x, (size_t)o->p * sizeof *x);
     o->wide[at] = x[o->p];
-    fin_status status = fini_risk_value(o->regression, o->wide, value, o->wide_slope, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_risk_value(o->regression, o->wide, value, o->wide_slope, err));
     for (int64_t j = 0; j < o->p; j++) {
         *value += 0.5 * x[j] * x[j] / o->bags;
         slope[j] = o->wide_slope[j] + x[j] / o->bags;
@@ -234,9 +226,7 @@ static fin_status value_at(void *user, const double *x, double *value, double *s
                            fin_error *err)
 {
     polish *o = user;
-    fin_status status = fini_risk_value(o->risk, x, value, slope, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_risk_value(o->risk, x, value, slope, err));
     memset(slope, 0, (size_t)o->p * sizeof *slope);
     for (int64_t j = o->p; j < o->n - o->extras; j++) {
         *value += 0.5 * o->penalty * o->noise * x[j] * x[j];
@@ -308,16 +298,13 @@ static fin_status choose(polish *o, int gate, double *parameters, double *loss, 
                          fin_error *err)
 {
     double with = 0, without = 0, p = (double)o->used;
-    fin_status status = FIN_OK;
     if (o->gains && gate != FINI_GATE_GAUSSIAN)
-        status = criterion(o, parameters, *loss, 2 * p, &without, err);
-    if (!status && o->gains && gate != FINI_GATE_FREE)
-        status = criterion(o, o->x, other, p, &with, err);
-    if (!status && (gate == FINI_GATE_GAUSSIAN || (gate == FINI_GATE_AUTO && with < without)))
+        FINI_TRY(criterion(o, parameters, *loss, 2 * p, &without, err));
+    if (o->gains && gate != FINI_GATE_FREE)
+        FINI_TRY(criterion(o, o->x, other, p, &with, err));
+    if (gate == FINI_GATE_GAUSSIAN || (gate == FINI_GATE_AUTO && with < without))
         memcpy(parameters, o->x, (size_t)o->n * sizeof *parameters);
-    if (!status)
-        status = fini_risk_value(o->risk, parameters, loss, NULL, err);
-    return status;
+    return fini_risk_value(o->risk, parameters, loss, NULL, err);
 }
 
 static fin_status run(polish *o, int gate, double *parameters, double *loss, fin_error *err)
@@ -353,17 +340,12 @@ static void ask(polish *o, fini_lbfgs *search, fini_function function)
 static fin_status open_polish(polish *o, const fini_problem *problem, fin_error *err)
 {
     layout(o);
-    fin_status status = fini_arena_open(&o->arena, "keys from locations", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o->arena, "keys from locations", err));
     layout(o);
     if (o->shape->heads > 1)
         return FIN_OK; /* which head's token decided is not known */
-    status = fini_lbfgs_create(&o->key_search, o->p + 1, err);
-    if (!status)
-        status = fini_lbfgs_create(&o->value_search, o->n, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_lbfgs_create(&o->key_search, o->p + 1, err));
+    FINI_TRY(fini_lbfgs_create(&o->value_search, o->n, err));
     ask(o, &o->key_search, key_at);
     ask(o, &o->value_search, value_at);
     o->helper = (fini_bag_form){.name = "keys from locations",
@@ -374,8 +356,8 @@ static fin_status open_polish(polish *o, const fini_problem *problem, fin_error 
                                 .loss = regress,
                                 .of = o->form};
     if (o->squares)
-        status = fini_risk_create(&o->judge, &fini_bag_mixture, problem, err);
-    return status ? status : fini_risk_create(&o->regression, &o->helper, problem, err);
+        FINI_TRY(fini_risk_create(&o->judge, &fini_bag_mixture, problem, err));
+    return fini_risk_create(&o->regression, &o->helper, problem, err);
 }
 
 fin_status fini_polish(fini_risk *risk, const fini_problem *problem, double penalty, int gate,
@@ -390,14 +372,12 @@ fin_status fini_polish(fini_risk *risk, const fini_problem *problem, double pena
     o.used = phi->bags.d - phi->left_out;
     o.extras = o.form->extras(shape);
     o.squares = numbers && !o.form->likelihood;
-    fin_status status =
-        fini_bags_sum(&phi->bags, problem->sum, 1, 1, count_bag, problem->weights, &o.bags, err);
-    if (status)
-        return status;
+    FINI_TRY(
+        fini_bags_sum(&phi->bags, problem->sum, 1, 1, count_bag, problem->weights, &o.bags, err));
     o.gains = numbers && o.bags >= FINI_RELAX_BAGS * (double)o.used;
     if (!o.form->finds || (!o.gains && gate != FINI_GATE_GAUSSIAN))
         return fini_risk_value(risk, parameters, loss, NULL, err);
-    status = open_polish(&o, problem, err);
+    fin_status status = open_polish(&o, problem, err);
     if (!status)
         status = run(&o, gate, parameters, loss, err);
     fini_risk_destroy(o.regression);

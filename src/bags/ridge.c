@@ -133,16 +133,14 @@ fin_status fini_ridge_create(fini_ridge **ridge, const fini_problem *problem, fi
 {
     *ridge = NULL;
     int64_t p = problem->phi->bags.d;
-    fin_status status = fini_blas_ready(err);
-    if (status)
-        return status;
+    FINI_TRY(fini_blas_ready(err));
     fini_ridge *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "second moments of features");
     *o = (fini_ridge){.p = p, .A = fini_alloc_array(2 * p, (size_t)p * sizeof *o->A)};
-    status = o->A ? FIN_OK
-                  : fini_fail_memory(err, 2 * (size_t)(p * p) * sizeof *o->A,
-                                     "second moments of features");
+    fin_status status = o->A ? FIN_OK
+                             : fini_fail_memory(err, 2 * (size_t)(p * p) * sizeof *o->A,
+                                                "second moments of features");
     o->C = o->A ? o->A + p * p : NULL;
     if (!status)
         status = fini_second_moments(problem, problem->weight, NULL, o->A, err);

@@ -209,12 +209,12 @@ static fin_status weigh(fini_risk *o, fin_error *err)
 {
     for (int64_t b = 0; b < o->own; b++)
         fini_bags_block(&o->phi->bags, b, &o->begin[b], &o->begin[b + 1]);
-    fin_status status = fini_bags_sum(&o->phi->bags, o->sum, 1, 1, add_weight, o, &o->weight, err);
-    if (!status && !(o->weight > 0 && o->weight < INFINITY))
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "the weights of the bags sum to %g; at least one must be positive",
-                           o->weight);
-    return status;
+    FINI_TRY(fini_bags_sum(&o->phi->bags, o->sum, 1, 1, add_weight, o, &o->weight, err));
+    if (!(o->weight > 0 && o->weight < INFINITY))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "the weights of the bags sum to %g; at least one must be positive",
+                         o->weight);
+    return FIN_OK;
 }
 
 fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,

@@ -309,6 +309,6 @@ fin_status fin_fit_known(const fin_fit *fit, const fin_bags *bags, unsigned char
 fin_status fini_fit_remember(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,
                              fin_error *err)
 {
-    fin_status status = find_ranges(fit, bags, weights, sum, err);
-    return status ? status : find_hashes(fit, bags, weights, sum, err);
+    FINI_TRY(find_ranges(fit, bags, weights, sum, err));
+    return find_hashes(fit, bags, weights, sum, err);
 }

@@ -171,17 +171,16 @@ static fin_status read_settings(void *object, fin_error *err)
 {
     fini_part *part = object;
     fin_settings_defaults(&fin_fit_table, &part->settings, sizeof part->settings);
-    fin_status status = FIN_OK;
-    for (char *line = part->text, *next; *line && !status; line = next) {
+    for (char *line = part->text, *next; *line; line = next) {
         char *end = strchr(line, '\n');
         next = end ? end + 1 : line + strlen(line);
         if (end)
             *end = '\0';
-        status = read_line(line, &part->settings, err);
+        FINI_TRY(read_line(line, &part->settings, err));
     }
-    if (!status && fin_settings_validate(&fin_fit_table, &part->settings, err))
-        status = FIN_ERR_FORMAT;
-    return status;
+    if (fin_settings_validate(&fin_fit_table, &part->settings, err))
+        return FIN_ERR_FORMAT;
+    return FIN_OK;
 }
 
 /* ---- a part ---------------------------------------------------------------------------------- */
@@ -265,17 +264,13 @@ _Static_assert(offsetof(fini_part, unfinished) == offsetof(fini_part, members) +
 static fin_status restore_part(const fin_fit *fit, fini_part *part, const fini_state_source *from,
                                fin_error *err)
 {
-    fin_status status = fini_state_load(&fini_part_state, part, from, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_state_load(&fini_part_state, part, from, err));
     fini_part_shape(part, fit->classes);
     if (!part->form || (part->model->is.sides && fit->classes != 2))
         return fini_fail(err, FIN_ERR_FORMAT,
                          "part '%s' of the model is auto or a stack, or not for these classes",
                          from->prefix);
-    status = fini_map_restore(&part->map, &part->settings, fit->d, from, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_map_restore(&part->map, &part->settings, fit->d, from, err));
     int64_t wanted, q = part->form->keys(&part->shape) + part->form->values(&part->shape);
     if (__builtin_mul_overflow(q, part->map.p, &wanted) ||
         __builtin_add_overflow(wanted, part->form->extras(&part->shape), &wanted) ||
@@ -351,18 +346,17 @@ _Static_assert(offsetof(fin_fit, tokens) == offsetof(fin_fit, parts) + 32 &&
 
 fin_status fini_fit_finish(fin_fit *fit, fin_error *err)
 {
-    fin_status status = FIN_OK;
     const double losses[] = {fit->inner_loss, fit->base_loss, fit->locator_loss};
     for (int i = 0; i < 3; i++)
         fit->inner[i] = isfinite(losses[i]) ? losses[i] : -1;
     fit->inner[3] = fit->locator_sharpness;
     fit->choice[0] = fit->swapped;
     fit->choice[1] = fit->locator + 1;
-    for (int64_t k = 0; k < fit->parts && !status; k++)
-        status = write_settings(&fit->part[k], err);
-    for (int64_t k = 0; k < fit->parts && !status; k++)
-        status = narrow(&fit->part[k], err);
-    return status;
+    for (int64_t k = 0; k < fit->parts; k++)
+        FINI_TRY(write_settings(&fit->part[k], err));
+    for (int64_t k = 0; k < fit->parts; k++)
+        FINI_TRY(narrow(&fit->part[k], err));
+    return FIN_OK;
 }
 
 int64_t fin_fit_tensors(const fin_fit *fit, fin_tensor *tensors, int64_t room)
@@ -441,9 +435,7 @@ fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
 {
     FINI_NEED_TO_MAKE(err, out, !count || tensors);
     settings = fini_or_defaults(&fin_fit_table, settings, &(fin_fit_settings){0});
-    fin_status status = fin_settings_validate(&fin_fit_table, settings, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_fit_table, settings, err));
     fin_fit *fit = fini_alloc(sizeof *fit);
     if (!fit)
         return fini_fail_memory(err, sizeof *fit, "a model");
@@ -456,7 +448,7 @@ fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
                      .locator_loss = NAN,
                      .choice = {-1}};
     fini_state_source from = {"", tensors, count};
-    status = fini_state_load(&fini_fit_state, fit, &from, err);
+    fin_status status = fini_state_load(&fini_fit_state, fit, &from, err);
     if (!status)
         status = restore_parts(fit, &from, err);
     if (!status)

@@ -97,19 +97,16 @@ static fin_status judge_fold(fin_validation *v, const int32_t *fold, int f, cons
 
 static fin_status judge_all(fin_validation *v, const int32_t *fold, fin_error *err)
 {
-    fin_status status = FIN_OK;
     for (int64_t run = 0; run < (int64_t)v->count * v->repeats; run++) {
         const double *mean = v->all + run * v->n * v->width,
                      *sd = v->sd ? v->sd + run * v->n : NULL,
                      *ends = v->ends ? v->ends + 2 * run * v->n : NULL;
         const int32_t *dealt = fold + run % v->repeats * v->n;
-        status = judge_fold(v, dealt, -1, mean, sd, ends, &v->pooled[run], err);
-        for (int f = 0; !status && f < v->folds; f++)
-            status = judge_fold(v, dealt, f, mean, sd, ends, &v->score[run * v->folds + f], err);
-        if (status)
-            return status;
+        FINI_TRY(judge_fold(v, dealt, -1, mean, sd, ends, &v->pooled[run], err));
+        for (int f = 0; f < v->folds; f++)
+            FINI_TRY(judge_fold(v, dealt, f, mean, sd, ends, &v->score[run * v->folds + f], err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- means and standard errors --------------------------------------------------------------- */
@@ -290,17 +287,12 @@ fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings 
     FINI_NEED_TO_MAKE(err, out, !count || models, bags, folds);
     FINI_NEED(err, folds->fold);
     fin_validation *v = NULL;
-    fin_status status = fini_bags_check(bags, err);
-    if (!status)
-        status = check(count, classes, bags, folds, err);
-    if (!status)
-        status = check_folds(bags->n, folds, err);
-    for (int m = 0; !status && m < count; m++)
-        status = fin_settings_validate(&fin_fit_table, &models[m], err);
-    if (!status)
-        status = open_validation(&v, count, classes, bags, folds, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_check(bags, err));
+    FINI_TRY(check(count, classes, bags, folds, err));
+    FINI_TRY(check_folds(bags->n, folds, err));
+    for (int m = 0; m < count; m++)
+        FINI_TRY(fin_settings_validate(&fin_fit_table, &models[m], err));
+    FINI_TRY(open_validation(&v, count, classes, bags, folds, err));
     fini_nested nested = {.bags = bags,
                           .classes = classes,
                           .count = count,
@@ -312,7 +304,7 @@ fin_status fin_validate(fin_validation **out, int count, const fin_fit_settings 
                           .sd = v->sd,
                           .ends = v->ends,
                           .seconds = v->seconds};
-    status = fini_nested_run(&nested, progress, err);
+    fin_status status = fini_nested_run(&nested, progress, err);
     if (!status)
         status = judge_all(v, folds->fold, err);
     for (int m = 0; !status && m < count; m++) {

@@ -10,6 +10,13 @@
  * well. */
 fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Hands on what failed. Only where nothing is to be given back. */
+#define FINI_TRY(call)                                                                             \
+    do {                                                                                           \
+        const fin_status fini_tried = (call);                                                      \
+        if (fini_tried)                                                                            \
+            return fini_tried;                                                                     \
+    } while (0)
 /* For public functions: FIN_ERR_ARGUMENT with the name of the first pointer that is NULL. FINI_NEED(err, task, !n || y): y
  * counts only where there is something in it. */
 #define FINI_NEED(err, ...)                                                                        \

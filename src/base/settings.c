@@ -162,9 +162,7 @@ fin_status fin_settings_validate(const fin_settings *table, const void *values, 
         if (field->type == FIN_TYPE_int64_t && number == field->highest &&
             *(const int64_t *)place_const(values, field) > (int64_t)field->highest)
             number = nextafter(number, INFINITY);
-        fin_status status = check(table, field, number, err);
-        if (status)
-            return status;
+        FINI_TRY(check(table, field, number, err));
     }
     return FIN_OK;
 }
@@ -173,9 +171,7 @@ fin_status fin_settings_set(const fin_settings *table, void *values, const fin_f
                             double number, fin_error *err)
 {
     FINI_NEED(err, table, values, field);
-    fin_status status = check(table, field, number, err);
-    if (status)
-        return status;
+    FINI_TRY(check(table, field, number, err));
     if (field->type == FIN_TYPE_int64_t && number != floor(number)) {
         char range[160];
         describe_range(field, range, sizeof range);

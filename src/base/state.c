@@ -161,8 +161,8 @@ static fin_status fetch(const fini_state *state, const fini_state_field *f, cons
                                "'%s%s' is missing: the %s is not complete, or was "
                                "saved with %s",
                                from->prefix, f->name, state->what, state->other);
-    fin_status status = check_shape(state, f, object, from->prefix, t, err);
-    return status ? status : check_range(f, from->prefix, t, err);
+    FINI_TRY(check_shape(state, f, object, from->prefix, t, err));
+    return check_range(f, from->prefix, t, err);
 }
 
 static fin_status put(const fini_state *state, const fini_state_field *f, void *object,
@@ -190,10 +190,9 @@ fin_status fini_state_verify(const fini_state *state, const void *object,
                              const fini_state_source *from, fin_error *err)
 {
     const fin_tensor *t;
-    fin_status status = FIN_OK;
-    for (int i = 0; i < state->count && !status; i++)
-        status = fetch(state, &state->fields[i], object, from, &t, err);
-    return status;
+    for (int i = 0; i < state->count; i++)
+        FINI_TRY(fetch(state, &state->fields[i], object, from, &t, err));
+    return FIN_OK;
 }
 
 fin_status fini_state_load(const fini_state *state, void *object, const fini_state_source *from,

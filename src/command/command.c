@@ -63,12 +63,10 @@ fin_status fini_command_perform(const fin_command *command, const void *values, 
 {
     fin_error own;
     err = err ? err : &own; /* a command may look at what it excuses */
-    fin_status status = command->run(values, result, progress, err);
-    if (!status)
-        status = fini_result_status(result, err);
-    if (!status)
-        *err = (fin_error){FIN_OK, ""};
-    return status;
+    FINI_TRY(command->run(values, result, progress, err));
+    FINI_TRY(fini_result_status(result, err));
+    *err = (fin_error){FIN_OK, ""};
+    return FIN_OK;
 }
 
 fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, int count,

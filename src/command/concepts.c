@@ -25,9 +25,7 @@ static fin_status meet_all(const fin_latent *latent, double *tables, unsigned ch
     const fin_latent_sample sample = {
         .n = 1, .Q = QUERIES, .queries = queries, .truth = truth, .z = &z};
     for (int64_t i = 0; i < most && missing > 0; i++) {
-        fin_status status = fin_latent_draw(latent, (uint64_t)i, &sample, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_latent_draw(latent, (uint64_t)i, &sample, err));
         for (int q = 0; q < QUERIES; q++) {
             int64_t row = (int64_t)z * C + (int64_t)queries[q];
             missing -= !seen[row];

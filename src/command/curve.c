@@ -128,11 +128,8 @@ static fin_status add_erm(const curve_command *v, const fini_learning_task *task
     fini_erm_task fit = {
         .bags = *task, .linear = v->own.form == 2, .samples = v->own.samples, .seed = v->own.seed};
     fini_erm found;
-    fin_status status = read_ridge(v->ridge, &fit.best, fit.penalty, err);
-    if (!status)
-        status = fini_learning_erm(&fit, progress, &found, err);
-    if (status)
-        return status;
+    FINI_TRY(read_ridge(v->ridge, &fit.best, fit.penalty, err));
+    FINI_TRY(fini_learning_erm(&fit, progress, &found, err));
     fini_result_scalar(result, "ridge_k", found.penalty[0], 0, FIN_HOW_CLOSED, 0);
     fini_result_scalar(result, "ridge_v", found.penalty[1], 0, FIN_HOW_CLOSED, 0);
     fini_result_scalar(result, "settled", found.settled, 0, FIN_HOW_SIMULATION, v->own.samples);
@@ -166,9 +163,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const curve_values *v = &command->own;
     const fini_learning_task task = {.snr = v->snr, .eps = v->eps, .alpha = v->alpha, .L = v->L};
     fini_learning found;
-    fin_status status = fini_learning_curve(&task, progress, &found, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_learning_curve(&task, progress, &found, err));
     fini_result_estimate(result, "q_k", &found.optimal.q_k);
     fini_result_estimate(result, "q_v", &found.optimal.q_v);
     fini_result_estimate(result, "optimal", &found.optimal.risk);

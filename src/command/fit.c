@@ -72,10 +72,9 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
 {
     fit_values *v = values;
     list[(*count)++] = (fin_group){&own_table, &v->own};
-    fin_status status = fin_word_group("task", v->task, &v->task_settings, list, count, err);
-    if (!status)
-        list[(*count)++] = (fin_group){&fin_fit_table, &v->fit};
-    return status;
+    FINI_TRY(fin_word_group("task", v->task, &v->task_settings, list, count, err));
+    list[(*count)++] = (fin_group){&fin_fit_table, &v->fit};
+    return FIN_OK;
 }
 
 static double bags_of(const fit_values *v)

@@ -118,9 +118,7 @@ static fin_status value_of(work *w, int i, const char *name, double *value)
         return refuse(w, i, why);
     }
     if (pair >= 0 && w->state[pair] == WAITING) {
-        fin_status status = work_out(w, pair);
-        if (status)
-            return status;
+        FINI_TRY(work_out(w, pair));
     }
     *value = fin_settings_get(field, with->groups[group].values);
     if (!fin_is_auto(*value))

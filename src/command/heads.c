@@ -375,16 +375,14 @@ static void add_series(const work *w, fin_result *result)
 
 static fin_status train(work *w, const fin_progress *progress, fin_error *err)
 {
-    fin_status status = FIN_OK;
     int64_t at = 0;
     log_all(w, 0, 0);
-    for (int64_t log = 1; log < w->logs && !status; log++) {
+    for (int64_t log = 1; log < w->logs; log++) {
         int64_t next = at + w->v.log_every < w->v.steps ? at + w->v.log_every : w->v.steps;
-        status = fini_heads_advance(w->runs, at, next, w->v.steps, progress, err);
-        if (!status)
-            log_all(w, log, at = next);
+        FINI_TRY(fini_heads_advance(w->runs, at, next, w->v.steps, progress, err));
+        log_all(w, log, at = next);
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,

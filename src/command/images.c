@@ -105,24 +105,17 @@ static fin_status open_all(pictures *p, const char *path, const fin_progress *pr
         .bags = {.path = path, .label = v->label, .kind = "classes", .class_count = -1},
         .patch = v->own.patch,
         .rows = v->own.rows};
-    fin_status status = fin_token_set_read(&p->all, &source, progress, err);
-    if (!status)
-        status = open_part(p, false, 0, 0, &p->train, err);
-    if (!status)
-        status = open_part(p, true, 0, 0, &p->test, err);
-    if (!status)
-        status = open_corpus(p, FIN_OBJECTIVE_MASKED, p->train, &p->masked, err);
-    if (!status)
-        status = open_corpus(p, FIN_OBJECTIVE_MASKED, p->test, &p->masked_test, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_token_set_read(&p->all, &source, progress, err));
+    FINI_TRY(open_part(p, false, 0, 0, &p->train, err));
+    FINI_TRY(open_part(p, true, 0, 0, &p->test, err));
+    FINI_TRY(open_corpus(p, FIN_OBJECTIVE_MASKED, p->train, &p->masked, err));
+    FINI_TRY(open_corpus(p, FIN_OBJECTIVE_MASKED, p->test, &p->masked_test, err));
     fin_corpus_get_shape(p->masked, &shape);
     if (settings.longest == FIN_AUTO_INT)
         settings.longest = fin_corpus_longest(p->masked);
-    status = fin_encoder_create(&p->encoder, &settings, &shape, (uint64_t)v->learn.seed, err);
-    return status ? status
-                  : fin_learn_create(&p->learn, &v->learn, p->encoder, p->masked, p->masked_test,
-                                     NULL, 0, 1, err);
+    FINI_TRY(fin_encoder_create(&p->encoder, &settings, &shape, (uint64_t)v->learn.seed, err));
+    return fin_learn_create(&p->learn, &v->learn, p->encoder, p->masked, p->masked_test, NULL, 0, 1,
+                            err);
 }
 
 static void close_all(pictures *p)
@@ -237,13 +230,9 @@ static fin_status measure(pictures *p, double *learnt, double *new, fin_result *
 {
     const int64_t n = p->v->own.subsets;
     double mean, error;
-    fin_status status = probe(p, new, progress, err);
-    if (!status)
-        status = fin_learn_run(p->learn, -1, look, (void *)(uintptr_t)progress, err);
-    if (!status)
-        status = probe(p, learnt, progress, err);
-    if (status)
-        return status;
+    FINI_TRY(probe(p, new, progress, err));
+    FINI_TRY(fin_learn_run(p->learn, -1, look, (void *)(uintptr_t)progress, err));
+    FINI_TRY(probe(p, learnt, progress, err));
     mean = mean_of(n, learnt, &error);
     fini_result_scalar(result, "accuracy", mean, error, FIN_HOW_SIMULATION, n);
     mean = mean_of(n, new, &error);

@@ -103,10 +103,9 @@ static const fin_output outputs[] = {
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {
     landscape_values *v = values;
-    fin_status status = fini_model_groups(&v->model, list, count, err);
-    if (!status)
-        list[(*count)++] = (fin_group){&plane_table, &v->plane};
-    return status;
+    FINI_TRY(fini_model_groups(&v->model, list, count, err));
+    list[(*count)++] = (fin_group){&plane_table, &v->plane};
+    return FIN_OK;
 }
 
 typedef struct range {
@@ -131,8 +130,8 @@ static fin_status read_range(const char *name, const char *text, range *r, fin_e
 
 static fin_status read_ranges(const landscape_values *v, range *kappa, range *nu, fin_error *err)
 {
-    fin_status status = read_range("kappa_range", v->kappa_range, kappa, err);
-    return status ? status : read_range("nu_range", v->nu_range, nu, err);
+    FINI_TRY(read_range("kappa_range", v->kappa_range, kappa, err));
+    return read_range("nu_range", v->nu_range, nu, err);
 }
 
 /* The curvature at one point says best which combinations have an exact risk, and why not. */
@@ -144,15 +143,11 @@ static fin_status check(const void *values, fin_error *err)
     fin_curvature curvature;
     fin_task *task;
     fin_error inner = {FIN_OK, ""};
-    fin_status status = read_ranges(values, &kappa, &nu, err);
-    if (!status)
-        status = fini_model_check(model, err);
-    if (!status)
-        status = fini_model_task(model, 1, 0, &task, err);
-    if (status)
-        return status;
-    status = fin_risk_curvature(task, fini_model_form(model), &model->form_settings, &oracle,
-                                &curvature, &inner);
+    FINI_TRY(read_ranges(values, &kappa, &nu, err));
+    FINI_TRY(fini_model_check(model, err));
+    FINI_TRY(fini_model_task(model, 1, 0, &task, err));
+    fin_status status = fin_risk_curvature(task, fini_model_form(model), &model->form_settings,
+                                           &oracle, &curvature, &inner);
     fin_task_destroy(task);
     return status == FIN_ERR_UNSUPPORTED ? fini_fail(err, status, "%s", inner.message) : FIN_OK;
 }
@@ -210,10 +205,8 @@ static fin_status point(grid *g, int64_t i, int64_t j, fin_error *err)
         return FIN_OK;
     }
     fin_risk_report report;
-    fin_status status = fin_risk(g->task, fini_model_form(&g->v->model), &g->v->model.form_settings,
-                                 &at, NULL, NULL, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_risk(g->task, fini_model_form(&g->v->model), &g->v->model.form_settings, &at, NULL,
+                      NULL, &report, err));
     fini_sphere_gradient sphere = fini_gradient_of(&at, report.gradient);
     const double numbers[PLANES] = {report.risk.value, report.gradient[0], report.gradient[1],
                                     0 - sphere.kappa,  0 - sphere.nu,      sphere.norm};
@@ -239,23 +232,21 @@ static void set_axis(double *axis, int64_t n, range r)
 static fin_status fill(grid *g, const fin_progress *progress, fin_error *err)
 {
     range kappa, nu;
-    fin_status status = read_ranges(g->v, &kappa, &nu, err);
-    if (status)
-        return status;
+    FINI_TRY(read_ranges(g->v, &kappa, &nu, err));
     set_axis(g->kappa, g->side, kappa);
     set_axis(g->nu, g->side, nu);
-    for (int64_t i = 0; i < g->side && !status; i++) {
-        for (int64_t j = 0; j < g->side && !status; j++)
-            status = point(g, i, j, err);
-        if (!status && fini_report(progress, "landscape", (double)i, (double)g->side))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+    for (int64_t i = 0; i < g->side; i++) {
+        for (int64_t j = 0; j < g->side; j++)
+            FINI_TRY(point(g, i, j, err));
+        if (fini_report(progress, "landscape", (double)i, (double)g->side))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    if (!status && !g->any)
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "no unit vectors have theta = %g, eta = %g, rho = %g with any kappa and "
-                           "nu of the grid; smaller ones usually work",
-                           g->v->plane.theta, g->v->plane.eta, g->v->plane.rho);
-    return status;
+    if (!g->any)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no unit vectors have theta = %g, eta = %g, rho = %g with any kappa and "
+                         "nu of the grid; smaller ones usually work",
+                         g->v->plane.theta, g->v->plane.eta, g->v->plane.rho);
+    return FIN_OK;
 }
 
 static void add_extreme(fin_result *result, const char *const names[3], const extreme *e)
@@ -391,9 +382,8 @@ static fin_status search(basins *b, fin_error *err)
     const fini_model *m = &b->v->model;
     /* few distinct points: a hundred tries, with their images, are plenty */
     const fin_stationary_tries tries = {fini_least(b->v->plane.starts, 100), b->v->plane.seed};
-    fin_status status = fin_stationary_search(b->task, fini_model_form(m), &m->form_settings,
-                                              &tries, BASINS, b->at, &b->count, b->progress, err);
-    return status;
+    return fin_stationary_search(b->task, fini_model_form(m), &m->form_settings, &tries, BASINS,
+                                 b->at, &b->count, b->progress, err);
 }
 
 /* To the local minimum below where its flow stopped, and to that point's place in the list, if it is there. */
@@ -406,13 +396,13 @@ static fin_status settle_run(basins *b, const fin_train *runs, int64_t r, fin_er
     if (status || end.status == FIN_RUN_DIVERGED)
         return status;
     fin_overlaps o = {end.now.kappa, end.now.nu, end.now.theta, end.now.eta, end.now.rho};
-    status = fini_valley(b->task, fini_model_form(m), &m->form_settings, &o, &risk, err);
-    for (int64_t i = 0; i < b->count && i < BASINS && !status; i++)
+    FINI_TRY(fini_valley(b->task, fini_model_form(m), &m->form_settings, &o, &risk, err));
+    for (int64_t i = 0; i < b->count && i < BASINS; i++)
         if (fini_same_place(&b->at[i].at, &o, 1e-5)) {
             b->ends[i]++;
             break;
         }
-    return status;
+    return FIN_OK;
 }
 
 /* Gradient flow, whose time is long enough for what Newton steps then finish: 10 over the risk's scale. */

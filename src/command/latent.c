@@ -76,11 +76,8 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
 {
     fini_latent_values *v = values;
     unsigned show;
-    fin_status status = fin_word_group("family", v->family, &v->latent, list, count, err);
-    if (!status)
-        status = fini_parse_names(v->show, "show", show_names, &show, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_word_group("family", v->family, &v->latent, list, count, err));
+    FINI_TRY(fini_parse_names(v->show, "show", show_names, &show, err));
     list[(*count)++] = (fin_group){&latent_table, &v->own};
     list[(*count)++] = (fin_group){&fin_risk_table, &v->risk};
     if (show & SHOW_ATTENTION)
@@ -103,12 +100,9 @@ static fin_status check(const void *values, fin_error *err)
     fin_latent *latent = NULL;
     fin_latent_shape shape;
     unsigned show;
-    fin_status status = fini_parse_names(v->show, "show", show_names, &show, err);
-    if (!status)
-        status = fin_latent_create(&latent, fin_family_find(v->family), &v->latent,
-                                   (uint64_t)v->risk.seed, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_parse_names(v->show, "show", show_names, &show, err));
+    FINI_TRY(fin_latent_create(&latent, fin_family_find(v->family), &v->latent,
+                               (uint64_t)v->risk.seed, err));
     fin_latent_get_shape(latent, &shape);
     fin_latent_destroy(latent);
     if (v->own.L > shape.longest)
@@ -169,10 +163,9 @@ static fin_status open_sample(sample *s, const fin_latent *latent, int64_t L, in
     s->n = s->n < samples ? s->n : samples;
     s->width = s->shape.outcomes ? s->shape.outcomes : s->shape.dv;
     lay_out(s);
-    fin_status status = fini_arena_open(&s->arena, "sequences", err);
-    if (!status)
-        lay_out(s);
-    return status;
+    FINI_TRY(fini_arena_open(&s->arena, "sequences", err));
+    lay_out(s);
+    return FIN_OK;
 }
 
 /* Mean over queries of the squared error of sequence i. */
@@ -272,10 +265,9 @@ static fin_status add_bayes(const fini_latent_values *v, const fin_latent *laten
                             fin_result *result, const fin_progress *progress, fin_error *err)
 {
     fin_estimate bayes;
-    fin_status status = fin_latent_risk(latent, v->own.L, &v->risk, progress, &bayes, err);
-    if (!status)
-        fini_result_flagged(result, "bayes", &bayes);
-    return status;
+    FINI_TRY(fin_latent_risk(latent, v->own.L, &v->risk, progress, &bayes, err));
+    fini_result_flagged(result, "bayes", &bayes);
+    return FIN_OK;
 }
 
 static fin_status add_attention(const fini_latent_values *v, const fin_latent *latent,
@@ -292,11 +284,9 @@ static fin_status add_attention(const fini_latent_values *v, const fin_latent *l
     cross.temperature = v->cross.temperature;
     cross.prior = v->latent.prior;
     cross.noise = v->latent.noise;
-    fin_status status =
-        fin_latent_risk_cross(latent, &cross, v->own.L, &v->risk, progress, &risk, err);
-    if (!status)
-        fini_result_flagged(result, "attention", &risk);
-    return status;
+    FINI_TRY(fin_latent_risk_cross(latent, &cross, v->own.L, &v->risk, progress, &risk, err));
+    fini_result_flagged(result, "attention", &risk);
+    return FIN_OK;
 }
 
 /* Theory draws from streams of its own: `risk` and `bayes` share the family (its frequencies, its

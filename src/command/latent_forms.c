@@ -53,7 +53,6 @@ fin_status fini_latent_form(const fini_latent_values *v, const fin_latent *laten
     bool searched = softmax && !given && v->own.L > 1; /* one token has all the weight at any */
     fin_cross_settings cross;
     fin_estimate risk;
-    fin_status status = FIN_OK;
     if (v->own.L == 0 && form != FIN_CROSS_CME) {
         fini_result_note(result, "%s: it needs a token", names[form]);
         return FIN_OK;
@@ -62,11 +61,8 @@ fin_status fini_latent_form(const fini_latent_values *v, const fin_latent *laten
     if (softmax && given)
         cross.temperature = v->best.temperature;
     if (searched)
-        status = search_temperature(latent, v->own.L, &v->risk, &cross, err);
-    if (!status)
-        status = fin_latent_risk_cross(latent, &cross, v->own.L, &v->risk, progress, &risk, err);
-    if (status)
-        return status;
+        FINI_TRY(search_temperature(latent, v->own.L, &v->risk, &cross, err));
+    FINI_TRY(fin_latent_risk_cross(latent, &cross, v->own.L, &v->risk, progress, &risk, err));
     fini_result_flagged(result, names[form], &risk);
     if (searched || (softmax && given))
         fini_result_scalar(result, "temperature", cross.temperature, 0, FIN_HOW_DERIVED, 0);

@@ -275,9 +275,7 @@ static fin_status check(const void *values, fin_error *err)
     const minimal_values *v = values;
     fin_latent *latent = NULL;
     fin_latent_shape shape;
-    fin_status status = fin_latent_create(&latent, fin_family_find(v->family), &v->latent, 1, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_latent_create(&latent, fin_family_find(v->family), &v->latent, 1, err));
     fin_latent_get_shape(latent, &shape);
     fin_latent_destroy(latent);
     bool concept = shape.dk > 0;
@@ -302,21 +300,21 @@ static fin_status one_block(work *w, const fin_latent *latent, const fin_latent_
 {
     fin_latent_sample now = *s;
     now.n = count;
-    fin_status status = fin_latent_draw(latent, (uint64_t)first, &now, err);
-    if (!status && features)
-        status = fin_latent_features(latent, count * w->L, s->keys, features, err);
-    for (int64_t i = 0; i < count && !status; i++) {
+    FINI_TRY(fin_latent_draw(latent, (uint64_t)first, &now, err));
+    if (features)
+        FINI_TRY(fin_latent_features(latent, count * w->L, s->keys, features, err));
+    for (int64_t i = 0; i < count; i++) {
         w->values = s->values + i * w->L * w->shape.dv;
         w->z = s->z + i * w->shape.latent;
         w->phi = features ? features + i * w->L * w->D : NULL;
         if (!features)
             (w->shape.outcomes > 0 ? counts_once : mean_once)(w);
         else if (!concept_once(w))
-            status = fini_fail(err, FIN_ERR_NUMERIC,
-                               "S has no factor in sequence %lld; more tokens or noise help",
-                               (long long)(first + i));
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "S has no factor in sequence %lld; more tokens or noise help",
+                             (long long)(first + i));
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status draw_all(work *w, const fin_latent *latent, const fin_progress *progress,
@@ -371,10 +369,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const minimal_values *v = values;
     work w = {.v = v, .L = v->own.L, .keep = v->own.keep};
     fin_latent *latent = NULL;
-    fin_status status = fin_latent_create(&latent, fin_family_find(v->family), &v->latent,
-                                          (uint64_t)v->own.seed, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_latent_create(&latent, fin_family_find(v->family), &v->latent,
+                               (uint64_t)v->own.seed, err));
     fin_latent_get_shape(latent, &w.shape);
     w.D = w.shape.features;
     w.dv = w.shape.dv;
@@ -382,7 +378,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         counts_theory(&w);
     else if (w.shape.dk == 0)
         mean_theory(&w);
-    status = draw_all(&w, latent, progress, err);
+    fin_status status = draw_all(&w, latent, progress, err);
     fin_latent_destroy(latent);
     if (!status)
         show(&w, result);

@@ -14,11 +14,8 @@ const fin_instead fini_model_instead[] = {FINI_MODEL_INSTEAD, {.name = NULL}};
 fin_status fini_model_groups(fini_model *model, fin_group groups[FIN_GROUPS], int *count,
                              fin_error *err)
 {
-    fin_status status =
-        fin_word_group("task", model->task, &model->task_settings, groups, count, err);
-    if (!status)
-        status = fin_word_group("form", model->form, &model->form_settings, groups, count, err);
-    return status;
+    FINI_TRY(fin_word_group("task", model->task, &model->task_settings, groups, count, err));
+    return fin_word_group("form", model->form, &model->form_settings, groups, count, err);
 }
 
 /* ---- the task ------------------------------------------------------------------------------- */
@@ -47,20 +44,17 @@ fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin
     *task = NULL;
     if (!kind)
         return fin_word_group("task", model->task, NULL, unused, &none, err);
-    fin_status status = fini_model_lengths(model, &room, &lengths, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_model_lengths(model, &room, &lengths, err));
     return fin_task_create(task, kind, &model->task_settings, lengths, (uint64_t)seed, flags, err);
 }
 
 fin_status fini_model_settle(fini_model *model, fin_error *err)
 {
     fin_task *task;
-    fin_status status = fini_model_task(model, 1, 0, &task, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_model_task(model, 1, 0, &task, err));
     fin_form_settings given = model->form_settings;
-    status = fini_form_resolve(task, fini_model_form(model), &given, &model->form_settings, err);
+    fin_status status =
+        fini_form_resolve(task, fini_model_form(model), &given, &model->form_settings, err);
     model->task_settings = *fin_task_get_settings(task);
     fin_task_destroy(task);
     return status;

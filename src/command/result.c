@@ -147,9 +147,7 @@ static fin_status open_gap(void **items, size_t size, int *count, int *room, con
     *at = place_of(*items, size, *count, name, &there);
     if (there)
         return fini_fail(err, FIN_ERR_ARGUMENT, "the result '%s' is there twice", name);
-    fin_status status = grow(items, size, *count, room, err);
-    if (status)
-        return status;
+    FINI_TRY(grow(items, size, *count, room, err));
     unsigned char *gap = (unsigned char *)*items + (size_t)*at * size;
     memmove(gap + size, gap, (size_t)(*count - *at) * size);
     memset(gap, 0, size);

@@ -92,9 +92,7 @@ static const fin_output outputs[] = {
 static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, fin_error *err)
 {
     risk_values *v = values;
-    fin_status status = fini_model_groups(&v->model, list, count, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_model_groups(&v->model, list, count, err));
     list[(*count)++] = (fin_group){&fin_overlaps_table, &v->overlaps};
     list[(*count)++] = (fin_group){&fin_risk_table, &v->risk};
     return FIN_OK;
@@ -149,9 +147,7 @@ static fin_status add_check(const setting *s, const fin_estimate *risk, fin_erro
     fin_risk_report again;
     how.method = FIN_METHOD_SIMULATION;
     how.seed = fini_seed_apart(how.seed);
-    fin_status status = risk_at(s, &s->v->overlaps, &how, &again, err);
-    if (status)
-        return status;
+    FINI_TRY(risk_at(s, &s->v->overlaps, &how, &again, err));
     fini_result_flagged(s->result, "check", &again.risk);
     double error = hypot(risk->error, again.risk.error), gap = risk->value - again.risk.value;
     if (!again.risk.rare && !risk->rare)
@@ -209,9 +205,7 @@ static void look_at_overlaps(const setting *s)
 static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
 {
     fin_risk_report report;
-    fin_status status = risk_at(s, &s->v->overlaps, &s->v->risk, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(risk_at(s, &s->v->overlaps, &s->v->risk, &report, err));
     look_at_overlaps(s);
     add_report(s, &report);
     return show & SHOW_check ? add_check(s, &report.risk, err) : FIN_OK;
@@ -221,10 +215,9 @@ static fin_status add_risk(const setting *s, unsigned show, fin_error *err)
 static fin_status add_oracle(const setting *s, fin_error *err)
 {
     fin_risk_report report;
-    fin_status status = risk_at(s, &at_oracle, &s->v->risk, &report, err);
-    if (!status)
-        fini_result_flagged(s->result, "oracle", &report.risk);
-    return status;
+    FINI_TRY(risk_at(s, &at_oracle, &s->v->risk, &report, err));
+    fini_result_flagged(s->result, "oracle", &report.risk);
+    return FIN_OK;
 }
 
 /* What this combination does not have is left out, all else is a failure. */
@@ -257,9 +250,7 @@ static fin_status star_error(const setting *s, double *error, fin_error *err)
     for (int i = 0; i < PARTS; i++) {
         fin_estimate star;
         how.seed = fini_seed_apart(how.seed);
-        fin_status status = search(s, &how, &lam[i], &star, err);
-        if (status)
-            return status;
+        FINI_TRY(search(s, &how, &lam[i], &star, err));
         mean += lam[i] / PARTS;
     }
     for (int i = 0; i < PARTS; i++)
@@ -509,20 +500,18 @@ static fin_status one_block(formula *f, fin_points *points, int64_t from, int64_
                             fin_sweep *sweep, fin_error *err)
 {
     const risk_values *v = points->values;
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         if (!fini_points_go(points, from + i))
             return FIN_ERR_ARGUMENT;
-        status = settle_point(f, v, err);
-        if (!status && f->unreal)
-            status = flag_unreal(sweep, from + i, err);
-        if (!status)
-            f->row[i] = fini_risk_point(&f->settled, f->law.mean, f->law.variance, &v->overlaps,
-                                        v->model.form_settings.lam);
+        FINI_TRY(settle_point(f, v, err));
+        if (f->unreal)
+            FINI_TRY(flag_unreal(sweep, from + i, err));
+        f->row[i] = fini_risk_point(&f->settled, f->law.mean, f->law.variance, &v->overlaps,
+                                    v->model.form_settings.lam);
     }
-    if (!status && fini_risk_rows(f->form, count, f->row, f->value, NULL))
-        status = FIN_ERR_UNSUPPORTED; /* which one, they say one by one */
-    return status ? status : put_block(f, sweep, from, count, err);
+    if (fini_risk_rows(f->form, count, f->row, f->value, NULL))
+        return FIN_ERR_UNSUPPORTED; /* which one, they say one by one */
+    return put_block(f, sweep, from, count, err);
 }
 
 static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress *progress,

@@ -253,12 +253,9 @@ static fin_status apply_row(const fin_command *command, const void *values, cons
     bool found = false;
     for (int g = 0; g < count; g++) {
         const fin_field *field = fini_field_find(groups[g].table, pair->name);
-        fin_status status = FIN_OK;
         if (field)
-            status =
-                fin_settings_parse(groups[g].table, groups[g].values, field->name, pair->text, err);
-        if (status)
-            return status;
+            FINI_TRY(fin_settings_parse(groups[g].table, groups[g].values, field->name, pair->text,
+                                        err));
         found = found || field;
     }
     return found ? FIN_OK : fail_unknown(command, values, groups, count, pair->name, err);
@@ -394,16 +391,14 @@ fin_status fin_command_apply(const fin_command *command, void *values, const fin
                              int count, int *bad, fin_error *err)
 {
     FINI_NEED(err, command, values, !count || pairs);
-    fin_status status = fill(command, values, pairs, count, bad, err);
-    if (!status)
-        status = fini_command_void(command, pairs, count, err);
-    for (const fin_word *word = command->words; word->name && !status; word++)
-        status = fini_word_check(word, (const char *)values + word->offset, err);
-    if (!status && command->check)
-        status = command->check(values, err);
-    if (!status)
-        tidy(command, values);
-    return status;
+    FINI_TRY(fill(command, values, pairs, count, bad, err));
+    FINI_TRY(fini_command_void(command, pairs, count, err));
+    for (const fin_word *word = command->words; word->name; word++)
+        FINI_TRY(fini_word_check(word, (const char *)values + word->offset, err));
+    if (command->check)
+        FINI_TRY(command->check(values, err));
+    tidy(command, values);
+    return FIN_OK;
 }
 
 fin_status fin_command_settle(const fin_command *command, void *values, fin_error *err)
@@ -415,10 +410,9 @@ fin_status fin_command_settle(const fin_command *command, void *values, fin_erro
 fin_status fini_command_fill(const fin_command *command, void *values, const fin_pair *pairs,
                              int count, fin_error *err)
 {
-    fin_status status = fill(command, values, pairs, count, NULL, err);
-    if (!status)
-        tidy(command, values);
-    return status;
+    FINI_TRY(fill(command, values, pairs, count, NULL, err));
+    tidy(command, values);
+    return FIN_OK;
 }
 
 bool fini_command_is_whole(const fin_command *command, void *values, const fin_pair *pairs,
@@ -442,13 +436,13 @@ fin_status fini_command_try(const fin_command *command, void *values, const char
 {
     fin_group groups[FIN_GROUPS];
     int group_count = 0;
-    fin_status status = fin_command_groups(command, values, groups, &group_count, err);
-    for (int g = 0; g < group_count && !status; g++) {
+    FINI_TRY(fin_command_groups(command, values, groups, &group_count, err));
+    for (int g = 0; g < group_count; g++) {
         const fin_field *field = fini_field_find(groups[g].table, name);
         if (field)
-            status = fin_settings_parse(groups[g].table, groups[g].values, field->name, text, err);
+            FINI_TRY(fin_settings_parse(groups[g].table, groups[g].values, field->name, text, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- numbers as text ------------------------------------------------------------------------ */
@@ -568,10 +562,7 @@ fin_status fin_command_text(const fin_command *command, const void *values, char
     entry entries[ENTRIES];
     int group_count = 0, count = 0;
     /* It only says where the tables' structs are; nothing is written. */
-    fin_status status =
-        fin_command_groups(command, (void *)(uintptr_t)values, groups, &group_count, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_command_groups(command, (void *)(uintptr_t)values, groups, &group_count, err));
     for (const fin_word *word = command->words; word->name; word++) {
         const char *text = (const char *)values + word->offset;
         if (!word->quiet || strcmp(text, word->fallback) != 0)

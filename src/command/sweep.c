@@ -192,14 +192,10 @@ static fin_status one_point(walk *w, bool follows, fin_error *err)
     fin_result *result = w->results[me];
     fini_share part = {w->whole, w->point, w->sweep->n};
     const fin_progress progress = {fini_share_report, &part};
-    fin_status status = apply_point(w, w->values[me], err);
-    if (status)
-        return status;
+    FINI_TRY(apply_point(w, w->values[me], err));
     fini_result_clear(result);
     fini_result_follow(result, follows ? w->results[other] : NULL, w->values[other]);
-    status = fini_command_perform(w->command, w->values[me], result, &progress, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_command_perform(w->command, w->values[me], result, &progress, err));
     keep(w->sweep, w->point, result);
     if (fini_report(w->whole, w->command->name, (double)w->point + 1, (double)w->sweep->n))
         return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");

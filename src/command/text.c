@@ -115,17 +115,17 @@ static fin_status check_list(const char *name, const char *text, int least, fin_
 static fin_status check_shapes(const char *name, const char *text, fin_error *err)
 {
     list shapes = cut_list(text);
-    fin_status status = check_list(name, text, 0, err);
-    for (int i = 0; i < shapes.count && !status; i++) {
+    FINI_TRY(check_list(name, text, 0, err));
+    for (int i = 0; i < shapes.count; i++) {
         int count = 0;
         for (int k = 0; k + 3 <= shapes.size[i]; k++)
             count += memcmp(shapes.word[i] + k, "{a}", 3) == 0;
         if (count != 1)
-            status =
-                fini_fail(err, FIN_ERR_ARGUMENT, "%s: '%.*s' needs one {a}, the word that decides",
-                          name, shapes.size[i] < 100 ? shapes.size[i] : 100, shapes.word[i]);
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%s: '%.*s' needs one {a}, the word that decides", name,
+                             shapes.size[i] < 100 ? shapes.size[i] : 100, shapes.word[i]);
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -148,20 +148,17 @@ static fin_status check(const void *values, fin_error *err)
 {
     const text_values *v = values;
     const int seen = (int)v->own.seen;
-    fin_status status = check_shapes("shapes", v->shapes, err);
-    if (!status && !v->shapes[0])
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "shapes is empty: a sentence is needed");
-    if (!status)
-        status = check_shapes("test_shapes", v->test_shapes, err);
-    if (!status)
-        status = check_list("good", v->good, v->test_good[0] ? seen : seen + 1, err);
-    if (!status)
-        status = check_list("bad", v->bad, v->test_bad[0] ? seen : seen + 1, err);
+    FINI_TRY(check_shapes("shapes", v->shapes, err));
+    if (!v->shapes[0])
+        return fini_fail(err, FIN_ERR_ARGUMENT, "shapes is empty: a sentence is needed");
+    FINI_TRY(check_shapes("test_shapes", v->test_shapes, err));
+    FINI_TRY(check_list("good", v->good, v->test_good[0] ? seen : seen + 1, err));
+    FINI_TRY(check_list("bad", v->bad, v->test_bad[0] ? seen : seen + 1, err));
     const char *const names[] = {"test_good", "test_bad", "nouns", "who", "did", "when"};
     const char *const texts[] = {v->test_good, v->test_bad, v->nouns, v->who, v->did, v->when};
-    for (int i = 0; i < 6 && !status; i++)
-        status = check_list(names[i], texts[i], i < 2 ? 0 : 1, err);
-    return status ? status : check_encoder(v, err);
+    for (int i = 0; i < 6; i++)
+        FINI_TRY(check_list(names[i], texts[i], i < 2 ? 0 : 1, err));
+    return check_encoder(v, err);
 }
 
 static void tidy(void *values)

@@ -267,10 +267,7 @@ static fin_status add_risk_error(summary *s, fin_error *err)
     how.samples = 2;
     if (fini_no_exact_risk(of.task, of.form))
         how.method = FIN_METHOD_SIMULATION;
-    fin_status status =
-        fin_risk(of.task, of.form, of.form_settings, NULL, &how, NULL, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_risk(of.task, of.form, of.form_settings, NULL, &how, NULL, &report, err));
     for (int64_t r = 0; r < s->runs; r++)
         most = is_kept(s, r) ? fmax(most, s->ends[r].now.risk_error) : most;
     fini_result_scalar(s->result, "risk_error", most, 0, fini_how_of(report.risk.method),
@@ -343,24 +340,17 @@ static void add_paths(summary *s)
 static fin_status add_all(summary *s, const fin_progress *progress, fin_error *err)
 {
     for (int64_t r = 0; r < s->runs; r++) {
-        fin_status status = fin_train_get_run(s->training->train, r, &s->ends[r], err);
-        if (status)
-            return status;
+        FINI_TRY(fin_train_get_run(s->training->train, r, &s->ends[r], err));
         s->kept += is_kept(s, r);
     }
     fin_error why;
-    fin_status status = fini_training_places(s->training, s->ends, s->result, progress, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_training_places(s->training, s->ends, s->result, progress, err));
     add_shares(s);
     add_steps(s);
     add_quantiles(s);
     add_ends(s);
-    status = add_risk_error(s, err);
-    if (!status)
-        status = add_bands(s, progress, err);
-    if (status)
-        return status;
+    FINI_TRY(add_risk_error(s, err));
+    FINI_TRY(add_bands(s, progress, err));
     add_farthest(s);
     add_paths(s);
     if (fin_training_check_step(s->training, &why))

@@ -14,9 +14,7 @@ const char *const fini_list_names[FINI_LISTS] = {"lengths", "lam_schedule", "alp
 fin_status fini_train_groups(void *values, fin_group groups[FIN_GROUPS], int *count, fin_error *err)
 {
     fini_train_values *v = values;
-    fin_status status = fini_model_groups(&v->model, groups, count, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_model_groups(&v->model, groups, count, err));
     groups[(*count)++] = (fin_group){&fin_overlaps_table, &v->overlaps};
     groups[(*count)++] = (fin_group){&fin_train_table, &v->train};
     return FIN_OK;
@@ -64,10 +62,9 @@ static fin_status begin(fin_training **out, fin_error *err)
 
 static fin_status read_lists(fin_training *t, const char *const texts[FINI_LISTS], fin_error *err)
 {
-    fin_status status = FIN_OK;
-    for (int i = 0; i < FINI_LISTS && !status; i++)
-        status = read_list(&t->lists[i], texts[i], fini_list_names[i], err);
-    return status;
+    for (int i = 0; i < FINI_LISTS; i++)
+        FINI_TRY(read_list(&t->lists[i], texts[i], fini_list_names[i], err));
+    return FIN_OK;
 }
 
 static int which_list(const char *name)
@@ -105,9 +102,7 @@ fin_status fini_training_from_pairs(fin_training **out, const fin_pair *pairs, i
 fin_status fini_training_from_values(fin_training **out, const fini_train_values *values,
                                      fin_error *err)
 {
-    fin_status status = begin(out, err);
-    if (status)
-        return status;
+    FINI_TRY(begin(out, err));
     (*out)->values = *values;
     return read_lists(*out,
                       (const char *[FINI_LISTS]){values->model.lengths, values->lam_schedule,
@@ -254,12 +249,9 @@ fin_status fin_training_create(fin_training **out, const fin_pair *pairs, int co
 fin_status fini_training_finish(fin_training **out, const fini_train_values *values,
                                 const fin_progress *progress, fin_error *err)
 {
-    fin_status status = fini_training_from_values(out, values, err);
-    if (!status)
-        status = make(*out, NULL, err);
-    if (!status)
-        status = fin_train_run((*out)->train, values->train.steps, progress, err);
-    return status;
+    FINI_TRY(fini_training_from_values(out, values, err));
+    FINI_TRY(make(*out, NULL, err));
+    return fin_train_run((*out)->train, values->train.steps, progress, err);
 }
 
 void fin_training_destroy(fin_training *t)

@@ -37,10 +37,9 @@ static fin_status find_level(level *l, double lam, const fin_progress *progress,
     fin_settings_defaults(&fin_risk_table, &how, sizeof how);
     how.samples = of.settings->risk_samples;
     form.lam = l->lam = lam;
-    fin_status status = fin_risk(of.task, of.form, &form, NULL, &how, progress, &report, err);
-    if (!status)
-        l->risk = report.risk;
-    return status;
+    FINI_TRY(fin_risk(of.task, of.form, &form, NULL, &how, progress, &report, err));
+    l->risk = report.risk;
+    return FIN_OK;
 }
 
 static int place_of(const fin_run *run, double converged, bool reached)

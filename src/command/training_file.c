@@ -151,9 +151,7 @@ static fin_status get(const source *s, const char *name, fin_train_array *out, b
         return found ? FIN_OK : fini_fail(err, FIN_ERR_FORMAT, "there is no array %s", name);
     if (s->file) {
         fin_array a;
-        fin_status status = fin_npz_array(s->file, name, &a, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_npz_array(s->file, name, &a, err));
         *out = (fin_train_array){name, "", a.dtype, a.ndim, {a.shape[0], a.shape[1]}, a.data};
     }
     if (out->ndim < 1 || out->ndim > 2)
@@ -184,9 +182,7 @@ static fin_status read_rows(const source *s, const char *name, int64_t d, int64_
                             double **out, fin_error *err)
 {
     fin_train_array a;
-    fin_status status = get(s, name, &a, NULL, err);
-    if (status)
-        return status;
+    FINI_TRY(get(s, name, &a, NULL, err));
     int64_t last = a.shape[a.ndim - 1];
     *rows = a.ndim == 2 ? a.shape[0] : 1;
     if (a.dtype != FIN_F32 && a.dtype != FIN_F64)
@@ -266,9 +262,7 @@ fin_status fini_training_read_start(fin_training *t, const char *path, fini_vect
 static fin_status read_text(const source *s, char **text, fin_error *err)
 {
     fin_train_array a;
-    fin_status status = get(s, "settings", &a, NULL, err);
-    if (status)
-        return status;
+    FINI_TRY(get(s, "settings", &a, NULL, err));
     size_t size = (size_t)a.shape[0];
     if (a.dtype != FIN_U8 || a.ndim != 1 || a.shape[0] > TEXT_MOST ||
         (size > 0 && memchr(a.data, 0, size)))
@@ -332,28 +326,23 @@ static fin_status read_settings(fin_training **out, const source *s, char *text,
     static const char *const first[3] = {"finetti", "task", "form"};
     fin_pair pairs[LINES_MOST];
     int count;
-    fin_status status = cut_lines(text, pairs, &count, err);
-    if (status)
-        return status;
+    FINI_TRY(cut_lines(text, pairs, &count, err));
     for (int i = 0; i < 3; i++)
         if (i >= count || strcmp(pairs[i].name, first[i]) != 0)
             return fini_fail(err, FIN_ERR_FORMAT, "line %d of the settings is not '%s ...'", i + 1,
                              first[i]);
-    status = fini_training_from_pairs(out, pairs + 1, count - 1, err);
-    if (!status)
-        status = check_complete(*out, pairs, count, err);
-    if (!status) {
-        fini_shown(pairs[0].text, (*out)->version);
-        /* Before memory is taken for so many runs, there should be so many. */
-        fin_train_array at;
-        int64_t runs = (*out)->values.train.runs;
-        status = get(s, "at", &at, NULL, err);
-        if (!status && (at.ndim != 1 || at.shape[0] != runs))
-            status = fini_fail(err, FIN_ERR_FORMAT,
-                               "array at has %lld numbers, but the settings have runs %lld",
-                               (long long)at.shape[0], (long long)runs);
-    }
-    return status;
+    FINI_TRY(fini_training_from_pairs(out, pairs + 1, count - 1, err));
+    FINI_TRY(check_complete(*out, pairs, count, err));
+    fini_shown(pairs[0].text, (*out)->version);
+    /* Before memory is taken for so many runs, there should be so many. */
+    fin_train_array at;
+    int64_t runs = (*out)->values.train.runs;
+    FINI_TRY(get(s, "at", &at, NULL, err));
+    if (at.ndim != 1 || at.shape[0] != runs)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "array at has %lld numbers, but the settings have runs %lld",
+                         (long long)at.shape[0], (long long)runs);
+    return FIN_OK;
 }
 
 static fin_status lengthen(fin_training *t, int64_t steps, fin_error *err)
@@ -384,18 +373,15 @@ static fin_status put_back(fin_training *t, const source *s, fin_error *err)
 
 static fin_status go_on(fin_training *t, const source *s, fin_error *err)
 {
-    fin_status status = fini_training_make_task(t, s->from->seed, err);
-    if (!status && fin_task_k_star(t->task))
-        status = set_directions(t, s, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_training_make_task(t, s->from->seed, err));
+    if (fin_task_k_star(t->task))
+        FINI_TRY(set_directions(t, s, err));
     /* The runs have left their starting points; any vectors do, since the state follows. */
     const fin_training_start start = {
         .count = 1, .k = fin_task_k_star(t->task), .v = fin_task_v_star(t->task)};
-    status = fini_training_make_runs(t, &start, err);
-    if (!status)
-        status = put_back(t, s, err);
-    return status ? status : fini_training_describe(t, err);
+    FINI_TRY(fini_training_make_runs(t, &start, err));
+    FINI_TRY(put_back(t, s, err));
+    return fini_training_describe(t, err);
 }
 
 fin_status fin_training_resume(fin_training **out, const fin_training_source *from, int64_t steps,

@@ -191,19 +191,14 @@ static fin_status check_batch(fini_many *o, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "keys, values and queries must be FIN_F32 or FIN_F64, not type %d",
                          (int)b->dtype);
-    fin_status status = check_offsets("tokens", b->n, b->offsets, err);
-    if (!status)
-        status = check_offsets("queries", b->n, b->query_offsets, err);
-    if (status)
-        return status;
+    FINI_TRY(check_offsets("tokens", b->n, b->offsets, err));
+    FINI_TRY(check_offsets("queries", b->n, b->query_offsets, err));
     int64_t wide = b->dk > b->dv ? b->dk : b->dv;
     if (b->offsets[b->n] > COUNT_MOST / wide || b->query_offsets[b->n] > COUNT_MOST / wide)
         return fini_fail(err, FIN_ERR_ARGUMENT, "more than 2^56 numbers");
     if ((b->offsets[b->n] && (!b->keys || !b->values)) || (b->query_offsets[b->n] && !b->queries))
         return fini_fail(err, FIN_ERR_ARGUMENT, "keys, values or queries are missing (NULL)");
-    status = check_features(o, err);
-    if (status)
-        return status;
+    FINI_TRY(check_features(o, err));
     for (int64_t i = 0; i < b->n; i++) {
         fini_one c = fini_many_context(o, i);
         bool primal = fini_many_primal(o, &c);
@@ -264,19 +259,15 @@ static fin_status check_finite(const fini_many *o, const char *what, const void 
 static fin_status check(fini_many *o, fin_error *err)
 {
     const fin_cross_batch *b = o->batch;
-    fin_status status = check_settings(o->settings, err);
-    if (!status)
-        status = check_batch(o, err);
-    if (!status)
-        status = check_finite(o, "the key of token", b->keys, b->offsets, b->dk, err);
-    if (!status)
-        status = check_finite(o, "the value of token", b->values, b->offsets, b->dv, err);
-    if (!status)
-        status = check_finite(o, "query", b->queries, b->query_offsets, b->dk, err);
-    if (!status && o->dout)
-        status =
-            check_finite(o, "the output gradient of query", o->dout, b->query_offsets, b->dv, err);
-    return status;
+    FINI_TRY(check_settings(o->settings, err));
+    FINI_TRY(check_batch(o, err));
+    FINI_TRY(check_finite(o, "the key of token", b->keys, b->offsets, b->dk, err));
+    FINI_TRY(check_finite(o, "the value of token", b->values, b->offsets, b->dv, err));
+    FINI_TRY(check_finite(o, "query", b->queries, b->query_offsets, b->dk, err));
+    if (o->dout)
+        FINI_TRY(
+            check_finite(o, "the output gradient of query", o->dout, b->query_offsets, b->dv, err));
+    return FIN_OK;
 }
 
 /* ---- sharing -------------------------------------------------------------------------------- */
@@ -402,9 +393,7 @@ fin_status fin_cross_forward(const fin_cross_settings *settings, const fin_cross
     FINI_NEED(err, batch);
     settings = fini_or_defaults(&fin_cross_table, settings, &(fin_cross_settings){0});
     fini_many o = {.settings = settings, .batch = batch, .out = out, .variance = variance};
-    fin_status status = check(&o, err);
-    if (status)
-        return status;
+    FINI_TRY(check(&o, err));
     if (!out && batch->query_offsets[batch->n])
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no room for the answers (out is NULL)");
     if (variance && settings->form != FIN_CROSS_CME)
@@ -421,9 +410,7 @@ fin_status fin_cross_backward(const fin_cross_settings *settings, const fin_cros
     FINI_NEED(err, batch, gradient);
     settings = fini_or_defaults(&fin_cross_table, settings, &(fin_cross_settings){0});
     fini_many o = {.settings = settings, .batch = batch, .dout = dout, .gradient = gradient};
-    fin_status status = check(&o, err);
-    if (status)
-        return status;
+    FINI_TRY(check(&o, err));
     if (!dout && batch->query_offsets[batch->n])
         return fini_fail(err, FIN_ERR_ARGUMENT, "the output's gradient is missing (NULL)");
     if (!dout)
@@ -433,7 +420,7 @@ fin_status fin_cross_backward(const fin_cross_settings *settings, const fin_cros
     if (!o.hyper)
         return fini_fail_memory(err, (size_t)(batch->n + 1) * sizeof *o.hyper, "gradients");
     memset(o.hyper, 0, (size_t)(batch->n + 1) * sizeof *o.hyper);
-    status = run(&o, err);
+    fin_status status = run(&o, err);
     for (int64_t i = 0; !status && i < batch->n; i++) {
         gradient->log_scale += o.hyper[i][0];
         gradient->log_noise += o.hyper[i][1];

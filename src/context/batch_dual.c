@@ -212,11 +212,9 @@ fin_status fini_cme_answer(const fini_many *o, const fini_one *c, int64_t first,
 {
     int64_t dv = o->batch->dv;
     const double *variance = s->out + count * dv;
-    fin_status status = fini_cme_check(o, c, first, count, dv, s->out, err);
-    if (!status && o->variance)
-        status = fini_cme_check(o, c, first, count, 1, variance, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_cme_check(o, c, first, count, dv, s->out, err));
+    if (o->variance)
+        FINI_TRY(fini_cme_check(o, c, first, count, 1, variance, err));
     fini_many_write(o, o->out, (c->query + first) * dv, count * dv, s->out);
     if (o->variance)
         fini_many_write(o, o->variance, c->query + first, count, variance);
@@ -228,10 +226,10 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
     int64_t dv = o->batch->dv;
     if (c->m == 0)
         return FIN_OK;
-    fin_status status = c->L > 0 ? prepare(o, c, s, err) : FIN_OK;
-    if (!status && c->L > 0)
-        status = solve_values(o, c, s, err);
-    for (int64_t first = 0; !status && first < c->m; first += FINI_QUERIES) {
+    FINI_TRY(c->L > 0 ? prepare(o, c, s, err) : FIN_OK);
+    if (c->L > 0)
+        FINI_TRY(solve_values(o, c, s, err));
+    for (int64_t first = 0; first < c->m; first += FINI_QUERIES) {
         int64_t count = fini_least(FINI_QUERIES, c->m - first);
         meet_queries(o, c, first, count, s, NULL);
         memset(s->out, 0, (size_t)(count * dv) * sizeof *s->out);
@@ -240,9 +238,9 @@ fin_status fini_dual_forward(const fini_many *o, const fini_one *c, fini_scratch
                         s->T, (int)s->ldc, s->X, (int)s->ldx, 0, s->out, (int)dv);
         if (o->variance)
             variances(o, c, count, s, s->out + count * dv);
-        status = fini_cme_answer(o, c, first, count, s, err);
+        FINI_TRY(fini_cme_answer(o, c, first, count, s, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- backward ------------------------------------------------------------------------------- */
@@ -306,11 +304,8 @@ fin_status fini_dual_backward(const fini_many *o, const fini_one *c, fini_scratc
     double *hyper = o->hyper[c->context];
     if (c->m == 0 || L == 0)
         return FIN_OK; /* without tokens the answer is 0, whatever the query */
-    fin_status status = prepare(o, c, s, err);
-    if (!status)
-        status = solve_values(o, c, s, err);
-    if (status)
-        return status;
+    FINI_TRY(prepare(o, c, s, err));
+    FINI_TRY(solve_values(o, c, s, err));
     memset(s->U, 0, (size_t)(L * s->ldx) * sizeof *s->U);
     memset(s->dkeys, 0, (size_t)(L * dk) * sizeof *s->dkeys);
     for (int64_t first = 0; first < c->m; first += FINI_QUERIES)

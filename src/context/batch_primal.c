@@ -128,8 +128,8 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
     int64_t dv = o->batch->dv;
     if (c->m == 0)
         return FIN_OK;
-    fin_status status = prepare(o, c, s, err);
-    for (int64_t first = 0; !status && first < c->m; first += BLOCK) {
+    FINI_TRY(prepare(o, c, s, err));
+    for (int64_t first = 0; first < c->m; first += BLOCK) {
         int64_t count = fini_least(BLOCK, c->m - first);
         fini_many_points(o, c, first, count, s, false);
         features(s, count, s->queries);
@@ -137,9 +137,9 @@ fin_status fini_primal_forward(const fini_many *o, const fini_one *c, fini_scrat
                     1, s->F, (int)s->ldc, s->B, (int)s->ldx, 0, s->out, (int)dv);
         if (o->variance)
             variances(o, count, s, s->out + count * dv);
-        status = fini_cme_answer(o, c, first, count, s, err);
+        FINI_TRY(fini_cme_answer(o, c, first, count, s, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- backward, linear ----------------------------------------------------------------------- */
@@ -222,9 +222,7 @@ fin_status fini_primal_backward(const fini_many *o, const fini_one *c, fini_scra
     double prior = o->settings->prior, *hyper = o->hyper[c->context];
     if (c->m == 0)
         return FIN_OK;
-    fin_status status = prepare(o, c, s, err);
-    if (status)
-        return status;
+    FINI_TRY(prepare(o, c, s, err));
     double *by_query = s->S, *by_alpha = by_query + dv * dk, *by_u = by_alpha + dv * dk;
     memset(s->S, 0, (size_t)(3 * dv * dk) * sizeof *s->S);
     backward_queries(o, c, s, by_query);

@@ -139,8 +139,8 @@ fin_status fini_rows_forward(const fini_many *o, const fini_one *c, int64_t firs
                                   .out = s->out_rows,
                                   .top = s->top,
                                   .sum = s->sum});
-    fin_status status = check_sums(c, first, count, s->sum, err);
-    for (int64_t i = 0; !status && i < count; i++) {
+    FINI_TRY(check_sums(c, first, count, s->sum, err));
+    for (int64_t i = 0; i < count; i++) {
         double times = 1 / s->sum[i], bad = 0;
         int64_t from = i * b->dv, to = (c->query + first) * b->dv + from;
         for (int64_t j = 0; j < b->dv; j++) {
@@ -154,12 +154,12 @@ fin_status fini_rows_forward(const fini_many *o, const fini_one *c, int64_t firs
             bad += y - y;
         }
         if (bad != 0)
-            status = fini_fail(err, FIN_ERR_NUMERIC,
-                               "context %lld, query %lld: the answer is not finite; values are too "
-                               "large to be summed: divide them by a number",
-                               (long long)c->context, (long long)(first + i));
+            return fini_fail(err, FIN_ERR_NUMERIC,
+                             "context %lld, query %lld: the answer is not finite; values are too "
+                             "large to be summed: divide them by a number",
+                             (long long)c->context, (long long)(first + i));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- backward ------------------------------------------------------------------------------- */
@@ -226,9 +226,7 @@ fin_status fini_rows_backward(const fini_many *o, const fini_one *c, fini_scratc
                                       .out = s->out,
                                       .top = s->top,
                                       .sum = s->sum});
-        fin_status status = check_sums(c, first, count, s->sum, err);
-        if (status)
-            return status;
+        FINI_TRY(check_sums(c, first, count, s->sum, err));
         for (int64_t i = 0; i < count; i++)
             delta[i] = fini_dot_in_order(dv, s->dout + i * dv, s->out + i * dv) / s->sum[i];
         for (int64_t t = 0; t < c->L; t += FINI_TILE)

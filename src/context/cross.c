@@ -103,24 +103,21 @@ static void layout(fini_arena *a, fin_cross *o)
 
 fin_status fini_cross_check_settings(const fin_cross_settings *s, fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_cross_table, s, err);
-    if (!status && s->form == FIN_CROSS_NW &&
+    FINI_TRY(fin_settings_validate(&fin_cross_table, s, err));
+    if (s->form == FIN_CROSS_NW &&
         (s->kernel == FIN_KERNEL_LINEAR || s->kernel == FIN_KERNEL_POLYNOMIAL))
-        status =
-            fini_fail(err, FIN_ERR_ARGUMENT,
-                      "form nw divides by the sum of the kernel, and the %s kernel can be zero "
-                      "or negative; take exponential, rbf, matern32 or matern52, or form cme",
-                      s->kernel == FIN_KERNEL_LINEAR ? "linear" : "polynomial");
-    return status;
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "form nw divides by the sum of the kernel, and the %s kernel can be zero "
+                         "or negative; take exponential, rbf, matern32 or matern52, or form cme",
+                         s->kernel == FIN_KERNEL_LINEAR ? "linear" : "polynomial");
+    return FIN_OK;
 }
 
 static fin_status check(const fin_cross_settings *s, int64_t dk, int64_t dv, int64_t capacity,
                         fin_error *err)
 {
     const int64_t most = INT32_MAX;
-    fin_status status = fini_cross_check_settings(s, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_cross_check_settings(s, err));
     if (dk < 1 || dk > most || dv < 1 || dv > most || capacity < 1 || capacity > most)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a context of %lld tokens with %lld numbers in a key and %lld in a value: "
@@ -135,11 +132,8 @@ static fin_status plan(fin_cross *o, const fin_cross_settings *s, int64_t dk, in
 {
     s = fini_or_defaults(&fin_cross_table, s, &(fin_cross_settings){0});
     memset(o, 0, sizeof *o);
-    fin_status status = check(s, dk, dv, capacity, err);
-    if (!status)
-        status = choose(s, dk, capacity, &o->method, err);
-    if (status)
-        return status;
+    FINI_TRY(check(s, dk, dv, capacity, err));
+    FINI_TRY(choose(s, dk, capacity, &o->method, err));
     o->settings = *s;
     o->kernel = (fin_covariance){s->kernel, 1, s->degree, s->offset};
     if (s->form == FIN_CROSS_SOFTMAX)
@@ -189,14 +183,12 @@ fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *setting
     FINI_NEED(err, cross);
     *cross = NULL;
     fin_cross plain;
-    fin_status status = plan(&plain, settings, dk, dv, capacity, err);
-    if (status)
-        return status;
+    FINI_TRY(plan(&plain, settings, dk, dv, capacity, err));
     fin_cross *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "a context");
     *o = plain;
-    status = fini_blas_ready(err);
+    fin_status status = fini_blas_ready(err);
     if (!status)
         status = fini_arena_open(&o->arena, "a context", err);
     if (!status) {

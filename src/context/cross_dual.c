@@ -102,11 +102,8 @@ static fin_status factor(fin_cross *o, int step, int64_t stopped, const fin_prog
         o->diagonal[i] += o->settings.noise;
     steps.mean = mean_diagonal(o);
     A.stopped = stopped;
-    fin_status status = check_equal(o, 0, o->tokens, err);
-    if (!status)
-        status = fini_spd_ladder(&A, &steps, progress, err);
-    if (status)
-        return status;
+    FINI_TRY(check_equal(o, 0, o->tokens, err));
+    FINI_TRY(fini_spd_ladder(&A, &steps, progress, err));
     o->jitter = A.jitter;
     if (A.pivot >= 0)
         return refuse_factor(o, A.pivot, err);
@@ -153,9 +150,7 @@ static fin_status append_anew(fin_cross *o, int64_t n, int64_t stopped, fin_erro
 
 static fin_status append(fin_cross *o, int64_t n, fin_error *err)
 {
-    fin_status status = check_equal(o, o->tokens, o->tokens + n, err);
-    if (status)
-        return status;
+    FINI_TRY(check_equal(o, o->tokens, o->tokens + n, err));
     for (int64_t i = o->tokens; i < o->tokens + n; i++)
         if (!append_one(o, i))
             return append_anew(o, n, i, err);

@@ -230,9 +230,7 @@ static fin_status take_in(fin_cross *o, int64_t n, fin_error *err)
 {
     bool fresh = !o->solved || o->jitter > 0 || o->tokens == 0 || 6 * n > o->features;
     if (fresh && n >= BLOCK / 2) {
-        fin_status status = gather(o, o->tokens, n, NULL, err);
-        if (status)
-            return status;
+        FINI_TRY(gather(o, o->tokens, n, NULL, err));
     }
     for (int64_t i = o->tokens; i < o->tokens + n && !(fresh && n >= BLOCK / 2); i++) {
         count_token(o, i, 1);
@@ -259,10 +257,10 @@ static fin_status append(fin_cross *o, int64_t n, fin_error *err)
     bool nystrom = o->method == &fini_cross_nystrom;
     if (nystrom && o->added + n > o->chosen_from / 4)
         return append_anew(o, n, err);
-    fin_status status = take_in(o, n, err);
-    if (!status && nystrom)
+    FINI_TRY(take_in(o, n, err));
+    if (nystrom)
         fini_nystrom_watch(o, n);
-    return status;
+    return FIN_OK;
 }
 
 /* Has what is left become so small that what was taken out left its rounding errors? */

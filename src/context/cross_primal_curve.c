@@ -65,11 +65,9 @@ static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err
     const fin_cross *o = k->o;
     int64_t D = o->features, dv = o->dv;
     fini_spd M = fini_primal_matrix(o, k->noise, k->S, k->M), C = fini_spd_of(t, k->C, TILE);
-    fin_status status = fini_spd_factor(&M, NULL, err);
-    if (!status && M.pivot >= 0)
-        status = refuse(k, l, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_spd_factor(&M, NULL, err));
+    if (M.pivot >= 0)
+        FINI_TRY(refuse(k, l, err));
     memcpy(k->u, k->T, (size_t)(D * dv) * sizeof *k->u);
     fini_spd_lower(M, dv, k->u, dv);
     fini_cross_features(o, t, fini_cross_key(o, l), k->F, t);
@@ -88,12 +86,11 @@ static fin_status block_of_tokens(curve *k, int64_t l, int64_t t, fin_error *err
     fini_blas_leave();
     for (int64_t i = 0; i < t; i++)
         k->C[i * TILE + i] += k->noise;
-    status = fini_spd_factor(&C, NULL, err);
-    if (!status && C.pivot >= 0)
-        status = refuse(k, l + C.pivot + 1, err);
-    if (!status)
-        fini_spd_lower(C, dv, k->w, dv);
-    return status;
+    FINI_TRY(fini_spd_factor(&C, NULL, err));
+    if (C.pivot >= 0)
+        FINI_TRY(refuse(k, l + C.pivot + 1, err));
+    fini_spd_lower(C, dv, k->w, dv);
+    return FIN_OK;
 }
 
 /* Token l + i: missed by C_ii w_i, with variance C_ii^2 and what the landmarks do not see. */
@@ -139,9 +136,7 @@ static fin_status walk(curve *k, int64_t m, const double *queries, const double 
         int64_t t = o->tokens - l < TILE ? o->tokens - l : TILE;
         if (fini_report(progress, "learning curve", (double)l, (double)o->tokens))
             return fini_cross_cancelled(err);
-        fin_status status = block_of_tokens(k, l, t, err);
-        if (status)
-            return status;
+        FINI_TRY(block_of_tokens(k, l, t, err));
         if (m == 0)
             tokens_themselves(k, l, t, error, score);
         for (int64_t at = 0; at < m; at += BLOCK) {
@@ -173,11 +168,9 @@ fin_status fini_primal_prefix(const fin_cross *o, int64_t m, const double *queri
             "primal method has no learning curve; give a positive noise or method dual",
             (long long)o->features);
     layout(&k.arena, &k, m);
-    fin_status status = fini_arena_open(&k.arena, "a learning curve", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&k.arena, "a learning curve", err));
     layout(&k.arena, &k, m);
-    status = walk(&k, m, queries, answers, error, score, progress, err);
+    fin_status status = walk(&k, m, queries, answers, error, score, progress, err);
     fini_arena_close(&k.arena);
     return status;
 }

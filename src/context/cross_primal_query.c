@@ -244,9 +244,7 @@ fin_status fini_primal_evidence(const fin_cross *o, double *evidence, double *gr
                          "the nystrom method has an evidence but no gradient of it; tune on a "
                          "random part of the tokens with method dual");
     double fit = 0, square = 0;
-    fin_status status = over_tokens(o, misfit_block, NULL, &fit, "evidence", progress, err);
-    if (status)
-        return status;
+    FINI_TRY(over_tokens(o, misfit_block, NULL, &fit, "evidence", progress, err));
     for (int64_t i = 0; i < o->features * o->dv; i++)
         square += o->B[i] * o->B[i];
     double logdet = (L - D) * log(noise) + fini_spd_logdet(fini_primal_M(o));

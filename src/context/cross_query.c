@@ -119,16 +119,14 @@ fin_status fin_cross_evidence(const fin_cross *o, double *evidence, double gradi
                          "form %s is no probability model, so that its tokens have no evidence; "
                          "take form cme, or compare leave-one-out errors",
                          o->settings.form == FIN_CROSS_NW ? "nw" : "softmax");
-    fin_status status = need_solved(o, err);
-    if (status)
-        return status;
+    FINI_TRY(need_solved(o, err));
     if (!gradient && !by_column)
         return o->method->evidence(o, evidence, NULL, NULL, progress, err);
     double sums[3] = {0}, *columns = fini_alloc_array(o->dk, sizeof *columns);
     if (!columns)
         return fini_fail_memory(err, (size_t)o->dk * sizeof *columns, "a gradient");
     memset(columns, 0, (size_t)o->dk * sizeof *columns);
-    status = o->method->evidence(o, evidence, sums, columns, progress, err);
+    fin_status status = o->method->evidence(o, evidence, sums, columns, progress, err);
     if (!status && gradient)
         memcpy(gradient, sums, sizeof sums);
     if (!status && by_column)

@@ -110,15 +110,15 @@ static fin_status check_tokens(const fin_cross *o, int64_t held, int64_t n, cons
                          "%lld tokens for a context that has %lld and was made for %lld; drop the "
                          "oldest or make a larger one",
                          (long long)n, (long long)held, (long long)o->capacity);
-    fin_status status = fini_cross_check(o, "token", n, keys, err);
-    for (int64_t i = 0; i < n && !status; i++)
-        for (int64_t c = 0; c < o->dv && !status; c++)
+    FINI_TRY(fini_cross_check(o, "token", n, keys, err));
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = 0; c < o->dv; c++)
             if (!(fabs(values[i * o->dv + c]) <= LARGEST))
-                status = fini_fail(err, FIN_ERR_ARGUMENT,
-                                   "token %lld has %g in value column %lld; only finite numbers "
-                                   "below 1e140 are allowed: leave such rows out",
-                                   (long long)i, values[i * o->dv + c], (long long)c);
-    return status;
+                return fini_fail(err, FIN_ERR_ARGUMENT,
+                                 "token %lld has %g in value column %lld; only finite numbers "
+                                 "below 1e140 are allowed: leave such rows out",
+                                 (long long)i, values[i * o->dv + c], (long long)c);
+    return FIN_OK;
 }
 
 /* ---- the calls ------------------------------------------------------------------------------- */
@@ -151,12 +151,10 @@ fin_status fin_cross_load(fin_cross *o, int64_t n, const double *keys, const dou
                           const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, o, !n || keys, !n || values);
-    fin_status status = check_tokens(o, 0, n, keys, values, err);
-    if (status)
-        return status;
+    FINI_TRY(check_tokens(o, 0, n, keys, values, err));
     o->tokens = o->first = 0;
     o->jitter = 0;
-    status = place(o, n, keys, values, err);
+    fin_status status = place(o, n, keys, values, err);
     if (!status) {
         o->tokens = n;
         status = o->method->load(o, progress, err);
@@ -175,10 +173,9 @@ fin_status fin_cross_append(fin_cross *o, int64_t n, const double *keys, const d
         status = place(o, n, keys, values, err);
     if (status || n == 0)
         return status;
-    status = o->method->append(o, n, err);
-    if (!status)
-        o->tokens += n;
-    return status;
+    FINI_TRY(o->method->append(o, n, err));
+    o->tokens += n;
+    return FIN_OK;
 }
 
 fin_status fin_cross_drop(fin_cross *o, int64_t n, fin_error *err)

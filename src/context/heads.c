@@ -80,17 +80,13 @@ static void layout(fini_arena *a, const fin_heads *h, bool backward, work *w)
 static fin_status open_work(const fin_heads *h, const fin_heads_batch *b, bool backward, work *w,
                             fin_error *err)
 {
-    fin_status status = check(h, b, err);
-    if (!status)
-        status = fini_blas_ready(err);
-    if (status)
-        return status;
+    FINI_TRY(check(h, b, err));
+    FINI_TRY(fini_blas_ready(err));
     *w = (work){.tokens = b->offsets[b->n], .queries = b->query_offsets[b->n]};
     layout(&w->arena, h, backward, w);
-    status = fini_arena_open(&w->arena, "heads", err);
-    if (!status)
-        layout(&w->arena, h, backward, w);
-    return status;
+    FINI_TRY(fini_arena_open(&w->arena, "heads", err));
+    layout(&w->arena, h, backward, w);
+    return FIN_OK;
 }
 
 /* ---- products ------------------------------------------------------------------------------- */
@@ -154,9 +150,7 @@ static fin_status attend(const fin_heads *h, const fin_heads_batch *b, work *w, 
 {
     for (int64_t head = 0; head < h->H; head++) {
         fin_cross_batch batch = project(h, b, head, w);
-        fin_status status = fin_cross_forward(h->settings + head, &batch, w->answer, NULL, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_cross_forward(h->settings + head, &batch, w->answer, NULL, err));
         place(h, head, w->queries, w->beside, w->answer, true);
     }
     return FIN_OK;
@@ -192,9 +186,7 @@ static fin_status backward_head(const fin_heads *h, const fin_heads_batch *b, in
     memset(w->dvalues, 0, (size_t)(w->tokens * h->dv) * sizeof *w->dvalues);
     memset(w->dasked, 0, (size_t)(w->queries * h->dk) * sizeof *w->dasked);
     place(h, head, w->queries, w->dbeside, w->danswer, false);
-    fin_status status = fin_cross_backward(h->settings + head, &batch, w->danswer, &part, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_cross_backward(h->settings + head, &batch, w->danswer, &part, err));
     int64_t key = head * h->dk * h->d, value = head * h->dv * h->d;
     if (g->K)
         sum_over_rows(w->tokens, h->dk, h->d, w->dkeys, b->tokens, g->K + key);

@@ -52,13 +52,9 @@ static const char *form_name(const fin_cross_settings *cross)
 static fin_status check(const fin_cross_settings *cross, const double *scales, unsigned *which,
                         const fin_tune_data *data, const fin_tune_settings *how, fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_cross_table, cross, err);
-    if (!status)
-        status = fin_settings_validate(&fin_tune_table, how, err);
-    if (!status)
-        status = fini_tune_check(data, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_cross_table, cross, err));
+    FINI_TRY(fin_settings_validate(&fin_tune_table, how, err));
+    FINI_TRY(fini_tune_check(data, err));
     bool cme = cross->form == FIN_CROSS_CME;
     if (scales && !cme)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -268,11 +264,9 @@ static fin_status tune(fin_cross_settings *cross, double *scales, unsigned which
                          (long long)t.parts);
     fini_arena arena = {NULL, 0, false};
     layout(&arena, &t);
-    fin_status status = fini_arena_open(&arena, "tune", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "tune", err));
     layout(&arena, &t);
-    status = set_ranges(&t, which, scales, err);
+    fin_status status = set_ranges(&t, which, scales, err);
     if (!status) {
         search(&t, report);
         status = t.status ? t.status : t.best_value == -INFINITY ? FIN_ERR_NUMERIC : FIN_OK;

@@ -36,8 +36,8 @@ fin_status fini_tune_check(const fin_tune_data *data, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "tune: %lld tokens; at least one is needed, and fewer than 2^40 numbers",
                          (long long)tokens);
-    fin_status status = check_rows("key", data->keys, tokens, data->dk, err);
-    return status ? status : check_rows("value", data->values, tokens, data->dv, err);
+    FINI_TRY(check_rows("key", data->keys, tokens, data->dk, err));
+    return check_rows("value", data->values, tokens, data->dv, err);
 }
 
 /* Mean square of every d-th number, and about their mean: two passes, so that nothing cancels. */
@@ -111,9 +111,7 @@ fin_status fini_tune_guess(fin_cross_settings *cross, double *scales, unsigned w
                            const fin_tune_data *data, fin_error *err)
 {
     FINI_NEED(err, cross, data);
-    fin_status status = fini_tune_check(data, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_tune_check(data, err));
     fini_tune_size size;
     fini_tune_measure(data, &size);
     bool centred = fini_tune_centred(cross);

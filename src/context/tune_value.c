@@ -76,9 +76,7 @@ static fin_status one(const fini_tune *t, fini_tune_lane *lane, int64_t i, bool 
     /* A token alone has nothing to attend to. */
     if (n < 1 || (n < 2 && t->settings.form != FIN_CROSS_CME))
         return FIN_OK;
-    fin_status status = fin_cross_load(lane->cross, n, keys, values, progress, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_cross_load(lane->cross, n, keys, values, progress, err));
     if (t->loo)
         return left_out(t, lane, n, values, &t->value[i], progress, err);
     return evidence(t, lane, &t->value[i], slope ? t->gradient + i * t->parts : NULL, progress,
@@ -102,11 +100,10 @@ static fin_status open_lanes(fini_tune *t, fin_error *err)
 {
     fin_cross_settings settings = t->settings;
     fini_tune_put(t, t->at, &settings, t->scales);
-    fin_status status = FIN_OK;
-    for (int k = 0; k < t->lanes && !status; k++)
-        status = fin_cross_create(&t->lane[k].cross, &settings, t->scales, t->data->dk, t->data->dv,
-                                  t->longest, err);
-    return status;
+    for (int k = 0; k < t->lanes; k++)
+        FINI_TRY(fin_cross_create(&t->lane[k].cross, &settings, t->scales, t->data->dk, t->data->dv,
+                                  t->longest, err));
+    return FIN_OK;
 }
 
 static void close_lanes(fini_tune *t)

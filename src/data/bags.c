@@ -54,7 +54,6 @@ fin_status fini_bags_cut(fin_bag_set *set, const fin_bags_source *source, int64_
 fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err)
 {
     const fin_bags *bags = &set->bags;
-    fin_status status = FIN_OK;
     if (bags->n == bags->total) {
         set->names = *all;
         *all = (fini_names){0};
@@ -63,11 +62,11 @@ fin_status fini_bags_names(fin_bag_set *set, fini_names *all, fin_error *err)
         set->names.places = 0;
         return FIN_OK;
     }
-    for (int64_t i = 0; i < bags->n && !status; i++) {
+    for (int64_t i = 0; i < bags->n; i++) {
         const char *name = fini_names_get(all, bags->first + i);
-        status = fini_names_add(&set->names, name, strlen(name), err);
+        FINI_TRY(fini_names_add(&set->names, name, strlen(name), err));
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_bags_keep(char **to, const char *text, fin_error *err)
@@ -224,10 +223,9 @@ fin_status fini_bag_set_parse(fin_bag_set **out, const fin_bags_source *source, 
                               size_t size, const fin_progress *progress, fin_error *err)
 {
     *out = NULL;
-    fin_status status = check_source(source, err);
-    if (!status)
-        status = fini_bag_set_create(out, err);
-    return status ? status : finish(out, fini_bags_parse(*out, source, text, size, progress, err));
+    FINI_TRY(check_source(source, err));
+    FINI_TRY(fini_bag_set_create(out, err));
+    return finish(out, fini_bags_parse(*out, source, text, size, progress, err));
 }
 
 /* Files that are not read, and how they become one that is. */

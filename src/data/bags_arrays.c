@@ -102,9 +102,7 @@ static fin_status count_bags(fini_arrays *a, int64_t **out, fin_error *err)
                          "%.200s: '%s' has %lld numbers for %lld rows of tokens; one for each row "
                          "is needed",
                          a->file, a->bag_name, (long long)a->bag.count, (long long)a->rows);
-    fin_status status = number_bags(a, &ordered, err);
-    if (status)
-        return status;
+    FINI_TRY(number_bags(a, &ordered, err));
     int64_t *offsets = fini_alloc_array(a->total + 1, sizeof *offsets);
     if (!offsets)
         return fini_fail_memory(err, (size_t)(a->total + 1) * sizeof *offsets, "offsets");

@@ -113,11 +113,10 @@ static bool gives_away(const reader *r, int64_t j)
 static fin_status choose(reader *r, const fin_bag_set *set, const fin_bags_source *source,
                          fin_error *err)
 {
-    fin_status status = FIN_OK;
     if (source->feature_names)
         return match_names(r, set, source, err);
     if (source->features) {
-        status = fini_columns_read(r->columns, source->features, r->list, &r->count, err);
+        FINI_TRY(fini_columns_read(r->columns, source->features, r->list, &r->count, err));
     } else {
         for (int64_t j = 0; j < r->columns->names->count; j++)
             if (gives_away(r, j))
@@ -128,10 +127,10 @@ static fin_status choose(reader *r, const fin_bag_set *set, const fin_bags_sourc
             else if (!r->columns->skip || !r->columns->skip[j])
                 add(r, j);
     }
-    if (!status && r->count == 0)
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "%.200s: no column is left to be a feature",
-                           r->columns->file);
-    return status;
+    if (r->count == 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%.200s: no column is left to be a feature",
+                         r->columns->file);
+    return FIN_OK;
 }
 
 fin_status fini_bags_columns(fin_bag_set *set, const fin_bags_source *source,

@@ -76,9 +76,7 @@ static fin_status fail_cell(const fini_long *t, const char *line, int64_t column
                             const fini_cell *cell, const char *why, fin_error *err)
 {
     const char *name = fini_names_get(&t->names, column);
-    fin_status status = fini_csv_length(&t->csv, line, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_csv_length(&t->csv, line, err));
     return fini_fail(err, FIN_ERR_FORMAT, "%.200s, line %lld, column '%s': '%s' %s", t->csv.label,
                      (long long)fini_csv_line(&t->csv, line), FINI_SHOW(name), FINI_SHOW_CELL(cell),
                      why);
@@ -112,10 +110,10 @@ static fin_status read_label(fini_long *t, const char *line, const fini_cell *ce
     const char *wrong = fini_csv_bad_name(cell);
     if (wrong)
         return fail_cell(t, line, t->label, cell, wrong, err);
-    fin_status status = number_name(&t->labels.texts, cell, text, err);
-    if (!status && *text >= INT32_MAX)
+    FINI_TRY(number_name(&t->labels.texts, cell, text, err));
+    if (*text >= INT32_MAX)
         return fail_cell(t, line, t->label, cell, "is one label too many", err);
-    return status;
+    return FIN_OK;
 }
 
 /* The cell of a row does not say what the first row of its bag says. */
@@ -141,9 +139,7 @@ static fin_status check_group(fini_long *t, int64_t row, int64_t bag, const fini
         wrong = "is empty, but every bag needs its group";
     if (wrong)
         return fail_cell(t, t->line[row], t->group, cell, wrong, err);
-    fin_status status = number_name(&t->groups, cell, &number, err);
-    if (status)
-        return status;
+    FINI_TRY(number_name(&t->groups, cell, &number, err));
     if (t->first_row[bag] == row)
         t->group_of[bag] = number;
     return t->group_of[bag] == number ? FIN_OK
@@ -156,9 +152,7 @@ static fin_status check_label(fini_long *t, int64_t row, int64_t bag, const fini
     double value;
     int64_t text;
     const char *line = t->line[row];
-    fin_status status = read_label(t, line, cell, &value, &text, err);
-    if (status)
-        return status;
+    FINI_TRY(read_label(t, line, cell, &value, &text, err));
     if (t->first_row[bag] == row) {
         t->labels.value[bag] = value;
         t->labels.text[bag] = (int32_t)text;
@@ -189,19 +183,17 @@ static fin_status read_bag(fini_long *t, int64_t row, const fini_cell *cell, fin
         wrong = "is empty, but every row needs the name of its bag";
     if (wrong)
         return fail_cell(t, line, t->bag, cell, wrong, err);
-    fin_status status = number_name(&t->bags, cell, &t->bag_of[row], err);
-    if (!status && t->bags.count > before)
+    FINI_TRY(number_name(&t->bags, cell, &t->bag_of[row], err));
+    if (t->bags.count > before)
         t->first_row[before] = row;
-    return status;
+    return FIN_OK;
 }
 
 /* There are more rows than the commas of the text are enough for: one of them is short. */
 static fin_status fail_short(const fini_long *t, fin_error *err)
 {
     for (int64_t row = 0; row < t->rows; row++) {
-        fin_status status = fini_csv_length(&t->csv, t->line[row], err);
-        if (status)
-            return status;
+        FINI_TRY(fini_csv_length(&t->csv, t->line[row], err));
     }
     return fini_fail(err, FIN_ERR_FORMAT, "%.300s has rows that are shorter than its header",
                      t->csv.label);
@@ -280,9 +272,7 @@ static fin_status place_rows(fini_long *t, fin_bag_set *set, const fin_bags_sour
     }
     for (int64_t i = 0; i < total; i++)
         offsets[i + 1] += offsets[i];
-    fin_status status = fini_bags_cut(set, source, total, offsets, &t->skipped, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_cut(set, source, total, offsets, &t->skipped, err));
     const fin_bags *bags = &set->bags;
     t->own = bags->offsets[bags->n];
     set->first_row = t->skipped + 1;
@@ -366,14 +356,12 @@ static fin_status open_table(fini_long *t, fin_bag_set *set, const fin_bags_sour
 {
     fini_dialect dialect = {source->sep, source->decimal};
     t->csv.index = true;
-    fin_status status = fini_csv_dialect(t->csv.label, text, size, &dialect, plain, &size, err);
-    if (!status && *plain)
+    FINI_TRY(fini_csv_dialect(t->csv.label, text, size, &dialect, plain, &size, err));
+    if (*plain)
         note_dialect(set, source, &dialect);
-    if (!status)
-        status = fini_csv_open(&t->csv, *plain ? *plain : text, size, err);
-    if (!status)
-        status = fini_csv_header(&t->csv, FINI_BAGS_COLUMNS_MAX, err);
-    return status ? status : fini_long_columns(t, set, source, err);
+    FINI_TRY(fini_csv_open(&t->csv, *plain ? *plain : text, size, err));
+    FINI_TRY(fini_csv_header(&t->csv, FINI_BAGS_COLUMNS_MAX, err));
+    return fini_long_columns(t, set, source, err);
 }
 
 fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,

@@ -63,8 +63,8 @@ static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
     const fini_csv *s = &t->csv;
     const char *line = t->line[row], *p = line;
     fini_cell cell;
-    fin_status status = fini_csv_length(s, line, err);
-    for (int64_t j = 0; !status && j < s->columns; j++, p++) {
+    FINI_TRY(fini_csv_length(s, line, err));
+    for (int64_t j = 0; j < s->columns; j++, p++) {
         double value = 0;
         const char *name = fini_names_get(&t->names, j);
         p = fini_csv_cell(p, s->end, &cell);
@@ -88,8 +88,6 @@ static fin_status diagnose(const fini_long *t, int64_t row, fin_error *err)
                                           : "-inf");
         }
     }
-    if (status)
-        return status;
     return fini_fail(err, FIN_ERR_FORMAT, "%.300s, line %lld cannot be read", s->label,
                      (long long)fini_csv_line(s, line));
 }

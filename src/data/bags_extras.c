@@ -141,8 +141,8 @@ static fin_status add_element(fin_bag_set *set, int64_t k, const fin_array *arra
 {
     const char *text;
     size_t size;
-    fin_status status = fini_element_text(array, form, at, wide, &text, &size, err);
-    return status ? status : fini_extra_add(set, k, text, size, room, err);
+    FINI_TRY(fini_element_text(array, form, at, wide, &text, &size, err));
+    return fini_extra_add(set, k, text, size, room, err);
 }
 
 /* ---- arrays ------------------------------------------------------------------------------------- */
@@ -201,16 +201,15 @@ static fin_status add_column(others *o, const char *name, column one, fin_error 
 static fin_status add_array(others *o, int64_t number, const fin_array *array, fin_error *err)
 {
     int64_t width = array->ndim == 1 ? 0 : array->ndim == 2 ? array->shape[1] : -1;
-    fin_status status = FIN_OK;
     if (array->ndim < 1 || array->shape[0] != o->arrays->rows)
         return FIN_OK;
     if (width < 0 || width > WIDTH_MOST)
         o->wide++;
     else
-        for (int64_t at = 0; at < (width ? width : 1) && !status; at++)
-            status =
-                add_column(o, fini_names_get(&o->names, number), (column){number, at, width}, err);
-    return status;
+        for (int64_t at = 0; at < (width ? width : 1); at++)
+            FINI_TRY(
+                add_column(o, fini_names_get(&o->names, number), (column){number, at, width}, err));
+    return FIN_OK;
 }
 
 static void path_of(const others *o, int64_t number, char *path, size_t size)

@@ -43,7 +43,6 @@ static fin_status number_group(fini_arrays *a, fini_names *names, int64_t i, int
 static fin_status fill_groups(fini_arrays *a, const int64_t *offsets, fini_names *names,
                               int64_t *group, fin_error *err)
 {
-    fin_status status = FIN_OK;
     bool by_bag = a->group.count == a->total;
     int64_t count = by_bag ? a->total : a->rows, bag = 0, seen = 0, number;
     if (!by_bag && a->group.count != a->rows)
@@ -52,13 +51,11 @@ static fin_status fill_groups(fini_arrays *a, const int64_t *offsets, fini_names
                          "bag or each row is needed",
                          a->file, a->group_name, (long long)a->group.count, (long long)a->total,
                          (long long)a->rows);
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         while (!by_bag && !a->bag_of && i >= offsets[bag + 1])
             bag++;
         int64_t at = by_bag ? i : a->bag_of ? a->bag_of[i] : bag;
-        status = number_group(a, names, i, &number, err);
-        if (status)
-            return status;
+        FINI_TRY(number_group(a, names, i, &number, err));
         if (at == seen) {
             group[seen++] = number;
         } else if (group[at] != number) {
@@ -74,7 +71,7 @@ static fin_status fill_groups(fini_arrays *a, const int64_t *offsets, fini_names
                              fini_names_get(names, group[at]));
         }
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_arrays_groups(fini_arrays *a, const int64_t *offsets, fin_error *err)

@@ -76,8 +76,8 @@ typedef struct folder {
 static fin_status add_file(folder *f, const char *path, const char *name, size_t size,
                            fin_error *err)
 {
-    fin_status status = fini_names_add(&f->files, path, strlen(path), err);
-    return status ? status : fini_names_add(&f->names, name, size, err);
+    FINI_TRY(fini_names_add(&f->files, path, strlen(path), err));
+    return fini_names_add(&f->names, name, size, err);
 }
 
 static fin_status list_files(folder *f, fin_error *err)
@@ -174,9 +174,7 @@ static fin_status find_one(int64_t file, const char *path, const char *const *na
 {
     bool found = false;
     for (*name = NULL; *names && !found; names++) {
-        fin_status status = fini_h5_find(file, path, *names, set, &found, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_h5_find(file, path, *names, set, &found, err));
         if (found)
             *name = *names;
     }
@@ -186,9 +184,7 @@ static fin_status find_one(int64_t file, const char *path, const char *const *na
 static fin_status find_tokens(int64_t file, const char *path, fini_h5_set *set, const char **name,
                               fin_error *err)
 {
-    fin_status status = find_one(file, path, token_names, set, name, err);
-    if (status)
-        return status;
+    FINI_TRY(find_one(file, path, token_names, set, name, err));
     if (!*name)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.250s has no data set 'features' (or 'tokens'), (tokens, columns)",
@@ -375,17 +371,17 @@ typedef struct extras {
 
 static fin_status add_set(extras *e, const char *name, const fini_h5_set *set, fin_error *err)
 {
-    fin_status status = fini_names_add(&e->sets, name, strlen(name), err);
-    for (int64_t j = 0; j < set->width && !status; j++) {
+    FINI_TRY(fini_names_add(&e->sets, name, strlen(name), err));
+    for (int64_t j = 0; j < set->width; j++) {
         char text[300];
         snprintf(text, sizeof text, set->ndim == 1 ? "%.240s" : "%.240s.%lld", name, (long long)j);
         if (e->columns.count == e->room)
             return FIN_OK;
         e->of[e->columns.count] = e->sets.count - 1;
         e->at[e->columns.count] = j;
-        status = fini_names_add(&e->columns, text, strlen(text), err);
+        FINI_TRY(fini_names_add(&e->columns, text, strlen(text), err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* Data sets of a file with `rows` rows, but those of names that are taken. */
@@ -532,9 +528,7 @@ static fin_status cut(folder *f, fin_bag_set *set, fin_error *err)
             fini_free(offsets);
             return fini_fail_memory(err, SIZE_MAX, "tokens");
         }
-    fin_status status = fini_bags_cut(set, f->source, count, offsets, &skipped, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_cut(set, f->source, count, offsets, &skipped, err));
     const fin_bags *bags = &set->bags;
     set->rows = fini_alloc_array(bags->offsets[bags->n] + 1, sizeof *set->rows);
     if (!set->rows)
@@ -640,20 +634,18 @@ static fin_status read_small(int64_t file, fini_arrays *a, const fin_bags_source
                                  source->label ? NULL : "label", "labels", NULL};
     const char *const group[] = {source->group, NULL};
     const char *name;
-    fin_status status = read_array(file, a->file, offsets, &a->offsets, &name, err);
-    if (!status && !a->offsets.data)
-        status = read_array(file, a->file, bag, &a->bag, &a->bag_name, err);
-    if (!status)
-        status = read_array(file, a->file, label, &a->y, &a->label_name, err);
-    if (!status && source->label && !a->y.data && fini_bags_training(source))
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no data set '%.60s'", a->file,
-                           source->label);
-    if (!status)
-        status = read_array(file, a->file, group, &a->group, &a->group_name, err);
-    if (!status && source->group && !a->group.data)
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no data set '%.60s'", a->file,
-                           source->group);
-    return status;
+    FINI_TRY(read_array(file, a->file, offsets, &a->offsets, &name, err));
+    if (!a->offsets.data)
+        FINI_TRY(read_array(file, a->file, bag, &a->bag, &a->bag_name, err));
+    FINI_TRY(read_array(file, a->file, label, &a->y, &a->label_name, err));
+    if (source->label && !a->y.data && fini_bags_training(source))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no data set '%.60s'", a->file,
+                         source->label);
+    FINI_TRY(read_array(file, a->file, group, &a->group, &a->group_name, err));
+    if (source->group && !a->group.data)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%.200s has no data set '%.60s'", a->file,
+                         source->group);
+    return FIN_OK;
 }
 
 /* *bags false: the file is one bag, and nothing was read. */

@@ -230,14 +230,14 @@ static fin_status train(fin_bag_set *set, const fin_bags_source *source, fini_la
                          "out for fitting",
                          labels->file, bag_name(labels, s->missing_at, shown),
                          (long long)s->missing, (long long)labels->n);
-    fin_status status = decide(set, source, labels, s, err);
-    if (!status && set->classes == 1 && !source->unlabelled)
+    FINI_TRY(decide(set, source, labels, s, err));
+    if (set->classes == 1 && !source->unlabelled)
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s: %s%lld bag%s of class '%s'; at least two classes are needed",
                          labels->file, labels->n == 1 ? "the " : "all ", (long long)labels->n,
                          labels->n == 1 ? " is" : "s are",
                          FINI_SHOW(fini_names_get(&set->class_names, 0)));
-    return status;
+    return FIN_OK;
 }
 
 /* ---- prediction ------------------------------------------------------------------------------- */
@@ -315,9 +315,7 @@ fin_status fini_bags_labels(fin_bag_set *set, const fin_bags_source *source, fin
     set->classes = source->class_count > 0 ? source->class_count : 0;
     if (status || !labels)
         return status;
-    status = look(labels, &s, err);
-    if (status)
-        return status;
+    FINI_TRY(look(labels, &s, err));
     set->labels = fini_alloc_array(set->bags.n + 1, sizeof *set->labels);
     if (!set->labels)
         return fini_fail_memory(err, (size_t)set->bags.n * sizeof *set->labels, "labels");

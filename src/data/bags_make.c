@@ -35,18 +35,17 @@ static fin_status copy_names(fini_names *names, const char *what, const char *co
 {
     if (!texts)
         return fini_names_numbers(names, first, count, err);
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         const char *fault = fault_of(texts[i]);
         int64_t number = i;
         if (fault)
             return fail_name(what, i, texts[i], fault, err);
-        status = differ ? fini_names_put(names, texts[i], strlen(texts[i]), &number, err)
-                        : fini_names_add(names, texts[i], strlen(texts[i]), err);
-        if (!status && number < i)
+        FINI_TRY(differ ? fini_names_put(names, texts[i], strlen(texts[i]), &number, err)
+                        : fini_names_add(names, texts[i], strlen(texts[i]), err));
+        if (number < i)
             return fail_name(what, i, texts[i], "is there twice", err);
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status check_sizes(const fin_bags *bags, const fin_bags_names *names, fin_error *err)
@@ -71,27 +70,22 @@ static fin_status fill(fin_bag_set *set, const fin_bags *bags, const fin_bags_na
     } columns[] = {{"label", "y", names->label, &set->label},
                    {"bags", "bag", names->bag, &set->bag},
                    {"groups", "group", names->group, &set->group}};
-    fin_status status = FIN_OK;
     set->bags = *bags;
     set->classes = names->class_count;
     if (bags->n == 0)
         set->bags.offsets = nothing;
     set->first_row = 1;
-    for (int i = 0; i < 3 && !status; i++) {
+    for (int i = 0; i < 3; i++) {
         const char *fault = columns[i].text ? fault_of(columns[i].text) : NULL;
         if (fault)
             return fini_fail(err, FIN_ERR_ARGUMENT, "the name of the %s %s; '%s' is common",
                              columns[i].what, fault, columns[i].common);
-        status = fini_bags_keep(columns[i].to, columns[i].text, err);
+        FINI_TRY(fini_bags_keep(columns[i].to, columns[i].text, err));
     }
-    if (!status)
-        status = copy_names(&set->features, "column", names->features, 0, bags->d, true, err);
-    if (!status)
-        status = copy_names(&set->class_names, "class", names->classes, 0, names->class_count, true,
-                            err);
-    if (!status)
-        status = copy_names(&set->names, "bag", names->bags, bags->first, bags->n, false, err);
-    return status;
+    FINI_TRY(copy_names(&set->features, "column", names->features, 0, bags->d, true, err));
+    FINI_TRY(
+        copy_names(&set->class_names, "class", names->classes, 0, names->class_count, true, err));
+    return copy_names(&set->names, "bag", names->bags, bags->first, bags->n, false, err);
 }
 
 fin_status fin_bag_set_make(fin_bag_set **out, const fin_bags *bags, const fin_bags_names *names,

@@ -58,11 +58,9 @@ static fin_status restore(const char *path, const fin_tensor_file *file, fin_fit
 {
     fin_fit_settings settings;
     fin_error why = {FIN_OK, ""};
-    fin_status status =
-        fini_tensors_settings(file, "model", "setting.", &fin_fit_table, &settings, NULL, err);
-    if (status)
-        return status;
-    status = fin_fit_restore(fit, &settings, file->tensors, file->count, &why);
+    FINI_TRY(
+        fini_tensors_settings(file, "model", "setting.", &fin_fit_table, &settings, NULL, err));
+    fin_status status = fin_fit_restore(fit, &settings, file->tensors, file->count, &why);
     if (status)
         fini_fail(err, status, "cannot read the model '%.200s': %.280s", path, why.message);
     return status;
@@ -126,9 +124,7 @@ static fin_status build(const fin_tensor_file *file, fin_model *sizes, fin_model
         }
     fini_arena arena = {0};
     layout(&arena, sizes, letters);
-    fin_status status = fini_arena_open(&arena, "a model", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "a model", err));
     fin_model *model = *out = layout(&arena, sizes, letters);
     model->arena = arena;
     char *to = model->letters + features->shape[0];
@@ -155,10 +151,8 @@ fin_status fin_model_read(const char *path, fin_model **out, fin_error *err)
     fin_tensor_file *file;
     fin_model sizes = {0};
     fin_fit_info info;
-    fin_status status = fini_tensors_open(path, "model", FIN_MODEL_VERSION, &file, err);
-    if (status)
-        return status;
-    status = restore(path, file, &sizes.fit, err);
+    FINI_TRY(fini_tensors_open(path, "model", FIN_MODEL_VERSION, &file, err));
+    fin_status status = restore(path, file, &sizes.fit, err);
     if (!status) {
         fin_fit_get_info(sizes.fit, &info);
         sizes.features = info.d;
@@ -282,12 +276,12 @@ static fin_status gather_tensors(const fin_fit *fit, const fin_bag_set *set, fin
     if (!*tensors)
         return fini_fail_memory(err, (size_t)(of_fit + 2) * sizeof **tensors, "a model");
     *count = fin_fit_tensors(fit, *tensors, of_fit);
-    fin_status status = join_names(fin_bag_set_feature, set, "features", info.d,
-                                   &(*tensors)[(*count)++], &letters[0], err);
-    if (!status && info.classes)
-        status = join_names(fin_bag_set_class, set, "classes", info.classes,
-                            &(*tensors)[(*count)++], &letters[1], err);
-    return status;
+    FINI_TRY(join_names(fin_bag_set_feature, set, "features", info.d, &(*tensors)[(*count)++],
+                        &letters[0], err));
+    if (info.classes)
+        FINI_TRY(join_names(fin_bag_set_class, set, "classes", info.classes,
+                            &(*tensors)[(*count)++], &letters[1], err));
+    return FIN_OK;
 }
 
 /* The same fit, names and notes give the same bytes. */

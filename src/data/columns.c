@@ -74,17 +74,16 @@ static fin_status add_named(reader *r, int64_t column, fin_error *err)
 static fin_status add_matrix(reader *r, const char *word, bool *found, fin_error *err)
 {
     size_t size = strlen(word);
-    fin_status status = FIN_OK;
     *found = false;
-    for (int64_t j = 0; j < r->columns->names->count && !status; j++) {
+    for (int64_t j = 0; j < r->columns->names->count; j++) {
         const char *name = fini_names_get(r->columns->names, j);
         if (strncmp(name, word, size) != 0 || name[size] != '.' || !name[size + 1] ||
             name[size + 1 + strspn(name + size + 1, "0123456789")])
             continue;
         *found = true;
-        status = add_named(r, j, err);
+        FINI_TRY(add_named(r, j, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status add_pattern(reader *r, const char *word, fin_error *err)
@@ -134,23 +133,22 @@ static fin_status add_word(reader *r, char *word, fin_error *err)
 
 static fin_status read_list(reader *r, const char *text, char *copy, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    for (char *word = copy; word && !status;) {
+    for (char *word = copy; word;) {
         char *end = word + strcspn(word, ","), *next = *end ? end + 1 : NULL;
         *end = '\0';
         word += strspn(word, " ");
         for (; end > word && end[-1] == ' '; end--)
             end[-1] = '\0';
-        status = *word ? add_word(r, word, err)
+        FINI_TRY(*word ? add_word(r, word, err)
                        : fini_fail(err, FIN_ERR_ARGUMENT,
                                    "%s '%.60s': a name is missing; columns are written a,b or a:c "
                                    "or x* or 1:3",
-                                   what(r), text);
+                                   what(r), text));
         word = next;
     }
-    if (!status && r->count == 0)
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "%s '%.60s': no column is left", what(r), text);
-    return status;
+    if (r->count == 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%s '%.60s': no column is left", what(r), text);
+    return FIN_OK;
 }
 
 fin_status fini_columns_read(const fini_columns *columns, const char *text, int64_t *list,

@@ -112,9 +112,7 @@ fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err)
         s->index &= count > 1 || (cell.end == cell.text && p < s->end && *p == ',');
         if (count == 1 && s->index)
             continue;
-        fin_status status = check_name(s, &cell, count, err);
-        if (status)
-            return status;
+        FINI_TRY(check_name(s, &cell, count, err));
         numbers += fini_csv_number(&cell, &value);
         if (p == s->end || *p == '\n')
             break;

@@ -27,11 +27,8 @@ static fin_status write_header(fini_output *output, const char *const *names, in
                                fin_error *err)
 {
     for (int j = 0; j < count; j++) {
-        fin_status status = write_name(output, names[j], err);
-        if (!status)
-            status = fini_output_write(output, j + 1 < count ? "," : "\n", 1, err);
-        if (status)
-            return status;
+        FINI_TRY(write_name(output, names[j], err));
+        FINI_TRY(fini_output_write(output, j + 1 < count ? "," : "\n", 1, err));
     }
     return FIN_OK;
 }

@@ -199,9 +199,7 @@ fin_status fini_output_open(const char *path, bool seekable, fini_output **out, 
     const char *name = shown(path, "standard output");
     fini_arena arena = {0};
     layout(&arena, strlen(name), strlen(target));
-    status = fini_arena_open(&arena, "an output file", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "an output file", err));
     fini_output *output = layout(&arena, strlen(name), strlen(target));
     output->arena = arena;
     output->direct = direct;

@@ -127,9 +127,7 @@ fin_status fini_h5_open(const char *path, int64_t *file, fin_error *err)
     int fd;
     int64_t size;
     *file = -1;
-    fin_status status = fini_open_regular(path, &fd, &size, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_open_regular(path, &fd, &size, err));
     close(fd);
     *file = h5.H5Fopen(path, READ_ONLY, H5P_DEFAULT);
     return *file >= 0 ? FIN_OK

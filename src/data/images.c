@@ -49,9 +49,7 @@ fin_status fini_images_map(const fin_bag_set *bags, const fin_token_source *sour
                            fini_token_map *map, fin_error *err)
 {
     int64_t pixels = fin_bag_set_bags(bags)->d, patch = source->patch, height = 0;
-    fin_status status = find_height(bags, source, &height, err);
-    if (status)
-        return status;
+    FINI_TRY(find_height(bags, source, &height, err));
     int64_t width = pixels / height;
     if (patch > height || patch > width || height % patch || width % patch)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -156,16 +154,14 @@ fin_status fin_images_write(const char *path, const char *title, const fin_image
                          (long long)rows, (long long)count, (long long)height, (long long)width,
                          MOST);
     picture p = {images, (double)CELL / (double)(height > width ? height : width), NULL};
-    fin_status status = fini_output_open(path, false, &p.output, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_output_open(path, false, &p.output, err));
     int length = snprintf(head, sizeof head,
                           "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" "
                           "height=\"%lld\" shape-rendering=\"crispEdges\">\n<title>%.200s</title>\n"
                           "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
                           (long long)(GAP + count * (CELL + GAP)),
                           (long long)(GAP + rows * (CELL + GAP)), title);
-    status = fini_output_write(p.output, head, (size_t)length, err);
+    fin_status status = fini_output_write(p.output, head, (size_t)length, err);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < count && !status; i++)
             status =

@@ -56,9 +56,7 @@ static fin_status make_room(fini_names *names, size_t size, fin_error *err)
 static fin_status append(fini_names *names, const char *text, size_t size, const char *more,
                          size_t more_size, fin_error *err)
 {
-    fin_status status = make_room(names, size + more_size, err);
-    if (status)
-        return status;
+    FINI_TRY(make_room(names, size + more_size, err));
     char *to = names->letters + names->used;
     names->at[names->count++] = (int64_t)names->used;
     memcpy(to, text, size);
@@ -157,8 +155,8 @@ fin_status fini_names_index(fini_names *names, fin_error *err)
     fini_free(names->slots);
     names->slots = NULL;
     names->places = 0;
-    fin_status status = make_places(names, places, err);
-    for (int64_t i = 0; !status && i < names->count; i++) {
+    FINI_TRY(make_places(names, places, err));
+    for (int64_t i = 0; i < names->count; i++) {
         const char *text = fini_names_get(names, i);
         size_t size = strlen(text);
         uint64_t hash = XXH3_64bits_withSeed(text, size, names->seed);
@@ -166,7 +164,7 @@ fin_status fini_names_index(fini_names *names, fin_error *err)
         if (slot->number == 0)
             *slot = (struct fini_name_slot){hash, i + 1};
     }
-    return status;
+    return FIN_OK;
 }
 
 int64_t fini_names_find(const fini_names *names, const char *text, size_t size)
@@ -199,16 +197,15 @@ fin_status fini_names_put(fini_names *names, const char *text, size_t size, int6
 
 fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         char text[24], *p = text + sizeof text;
         uint64_t number = (uint64_t)(first + i);
         do
             *--p = (char)('0' + number % 10);
         while (number /= 10);
-        status = fini_names_add(names, p, (size_t)(text + sizeof text - p), err);
+        FINI_TRY(fini_names_add(names, p, (size_t)(text + sizeof text - p), err));
     }
-    return status;
+    return FIN_OK;
 }
 
 void fini_names_close(fini_names *names)

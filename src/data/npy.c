@@ -254,9 +254,7 @@ fin_status fini_npy_describe(const char *text, size_t size, const char *label, f
     if (!good)
         return fini_fail(err, FIN_ERR_FORMAT, "%s has an NPY description that cannot be read: %s",
                          label, fini_printable(text, size, shown, sizeof shown));
-    fin_status status = find_dtype(d.descr, label, out, form, err);
-    if (status)
-        return status;
+    FINI_TRY(find_dtype(d.descr, label, out, form, err));
     form->fortran = d.fortran && out->ndim > 1;
     if (!fini_shape_count(out->dtype, out->ndim, out->shape, &out->count) ||
         __builtin_mul_overflow(out->count, (int64_t)form->size, &form->bytes))
@@ -356,15 +354,11 @@ static fin_status describe(const unsigned char *bytes, size_t size, const char *
     unsigned char prefix[12] = {0};
     size_t from, length;
     memcpy(prefix, bytes, size < sizeof prefix ? size : sizeof prefix);
-    fin_status status = fini_npy_prefix(prefix, label, &from, &length, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_npy_prefix(prefix, label, &from, &length, err));
     if (size < from || length > size - from)
         return fini_fail(err, FIN_ERR_FORMAT, "%s is cut short inside its description", label);
-    status =
-        fini_npy_describe((const char *)bytes + from, length, label, &map->array, &map->form, err);
-    if (status)
-        return status;
+    FINI_TRY(
+        fini_npy_describe((const char *)bytes + from, length, label, &map->array, &map->form, err));
     *start = from + length;
     uint64_t need = (uint64_t)map->form.bytes;
     if (need != size - *start)
@@ -426,10 +420,8 @@ fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err)
     int fd;
     int64_t size;
     *map = (fini_npy){0};
-    fin_status status = fini_open_regular(path, &fd, &size, err);
-    if (status)
-        return status;
-    status = map_file(fd, size, path, map, err);
+    FINI_TRY(fini_open_regular(path, &fd, &size, err));
+    fin_status status = map_file(fd, size, path, map, err);
     close(fd);
     if (status)
         fini_npy_unmap(map);

@@ -68,9 +68,7 @@ static fin_status list_arrays(fin_npz *npz, fin_error *err)
 static fin_status open_zip(fin_npz *npz, const char *path, fin_error *err)
 {
     int fd, code = 0;
-    fin_status status = fini_open_regular(path, &fd, &npz->file_size, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_open_regular(path, &fd, &npz->file_size, err));
     close(fd);
     npz->zip = zip_open(path, ZIP_RDONLY, &code);
     if (npz->zip)
@@ -84,7 +82,7 @@ static fin_status open_zip(fin_npz *npz, const char *path, fin_error *err)
     snprintf(label, sizeof label, "'%s'", npz->path);
     zip_error_t error;
     zip_error_init_with_code(&error, code);
-    status = fail_zip(err, label, &error);
+    fin_status status = fail_zip(err, label, &error);
     zip_error_fini(&error);
     return status;
 }
@@ -152,19 +150,16 @@ static fin_status read_description(zip_file_t *file, const char *label, uint64_t
     if (*left < sizeof prefix)
         return fini_fail(err, FIN_ERR_FORMAT, "%s is cut short: it has %d bytes", label,
                          (int)*left);
-    fin_status status = read_exactly(file, prefix, 10, label, err);
-    if (!status && prefix[6] != 1)
-        status = read_exactly(file, prefix + 10, 2, label, err);
-    if (!status)
-        status = fini_npy_prefix(prefix, label, &start, &size, err);
-    if (status)
-        return status;
+    FINI_TRY(read_exactly(file, prefix, 10, label, err));
+    if (prefix[6] != 1)
+        FINI_TRY(read_exactly(file, prefix + 10, 2, label, err));
+    FINI_TRY(fini_npy_prefix(prefix, label, &start, &size, err));
     if (size > *left - start)
         return fini_fail(err, FIN_ERR_FORMAT, "%s is cut short inside its description", label);
     char *text = fini_alloc(size ? size : 1);
     if (!text)
         return fini_fail_memory(err, size, "the description of an array");
-    status = read_exactly(file, text, size, label, err);
+    fin_status status = read_exactly(file, text, size, label, err);
     if (!status)
         status = fini_npy_describe(text, size, label, &slot->array, &slot->form, err);
     fini_free(text);
@@ -181,19 +176,17 @@ static fin_status read_converted(zip_file_t *file, const struct slot *slot, cons
     size_t size = slot->form.size ? slot->form.size : 1;
     int64_t most = PIECE / (int64_t)size;
     char piece[PIECE];
-    fin_status status = FIN_OK;
     if (most < 1)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "%s has texts of %zu bytes in Fortran order; save np.ascontiguousarray of "
                          "it",
                          label, slot->form.size);
-    for (int64_t first = 0; first < count && !status; first += most) {
+    for (int64_t first = 0; first < count; first += most) {
         int64_t here = count - first < most ? count - first : most;
-        status = read_exactly(file, piece, (uint64_t)here * slot->form.size, label, err);
-        if (!status)
-            fini_npy_place(&slot->form, &slot->array, first, here, piece, block);
+        FINI_TRY(read_exactly(file, piece, (uint64_t)here * slot->form.size, label, err));
+        fini_npy_place(&slot->form, &slot->array, first, here, piece, block);
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_elements(zip_file_t *file, struct slot *slot, const char *label,
@@ -232,13 +225,11 @@ static fin_status load(fin_npz *npz, int64_t i, bool elements, fin_error *err)
     snprintf(label, sizeof label, "array '%s' of '%.200s'",
              FINI_SHOW(fini_names_get(&npz->names, i)), npz->path);
     uint64_t left = 0;
-    fin_status status = claimed_size(npz, slot, label, &left, err);
-    if (status)
-        return status;
+    FINI_TRY(claimed_size(npz, slot, label, &left, err));
     zip_file_t *file = zip_fopen_index(npz->zip, slot->index, 0);
     if (!file)
         return fail_zip(err, label, zip_get_error(npz->zip));
-    status = read_description(file, label, &left, slot, err);
+    fin_status status = read_description(file, label, &left, slot, err);
     if (!status && elements)
         status = read_elements(file, slot, label, left, err);
     zip_fclose(file);
@@ -248,9 +239,7 @@ static fin_status load(fin_npz *npz, int64_t i, bool elements, fin_error *err)
 static fin_status get(fin_npz *npz, int64_t i, bool elements, fin_array *out, fini_npy_form *form,
                       fin_error *err)
 {
-    fin_status status = npz->slots[i].block ? FIN_OK : load(npz, i, elements, err);
-    if (status)
-        return status;
+    FINI_TRY(npz->slots[i].block ? FIN_OK : load(npz, i, elements, err));
     *out = npz->slots[i].array;
     *form = npz->slots[i].form;
     return FIN_OK;

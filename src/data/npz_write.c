@@ -281,9 +281,7 @@ static fin_status add(fin_npz_writer *npz, const char *name, const char *descr, 
                       int ndim, const int64_t *shape, const entry *from, fin_error *err)
 {
     int64_t count;
-    fin_status status = check_array(npz, name, dtype, ndim, shape, &count, err);
-    if (status)
-        return status;
+    FINI_TRY(check_array(npz, name, dtype, ndim, shape, &count, err));
     if (count > 0 && !from->data && !from->fill)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s: array '%s' has elements but no data",
                          npz->path, name);

@@ -167,12 +167,9 @@ static fin_status read_texts(const fini_csv *s, fin_table *table, fin_error *err
 
 static fin_status fill(fin_table *table, const fini_csv *s, bool texts, fin_error *err)
 {
-    fin_status status = fini_csv_names(s, &table->names, err);
-    if (!status)
-        status = take_values(table, err);
-    if (status)
-        return status;
-    status = read_rows(s, table, err);
+    FINI_TRY(fini_csv_names(s, &table->names, err));
+    FINI_TRY(take_values(table, err));
+    fin_status status = read_rows(s, table, err);
     return status == FIN_ERR_FORMAT && texts ? read_texts(s, table, err) : status;
 }
 
@@ -181,11 +178,8 @@ static fin_status parse(const char *text, size_t size, const char *label, bool t
 {
     *out = NULL;
     fini_csv s = {.label = label};
-    fin_status status = fini_csv_open(&s, text, size, err);
-    if (!status)
-        status = fini_csv_header(&s, FIN_TABLE_COLUMNS_MAX, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_csv_open(&s, text, size, err));
+    FINI_TRY(fini_csv_header(&s, FIN_TABLE_COLUMNS_MAX, err));
     int64_t most = ((s.end - s.body) + 1) / (2 * s.columns);
     int64_t capacity = fini_csv_lines(s.body, s.end);
     capacity = capacity < most ? capacity : most;
@@ -196,7 +190,7 @@ static fin_status parse(const char *text, size_t size, const char *label, bool t
     if (!table)
         return fini_fail_memory(err, sizeof *table, "a table");
     *table = (fin_table){.capacity = capacity, .columns = (int)s.columns};
-    status = fill(table, &s, texts, err);
+    fin_status status = fill(table, &s, texts, err);
     if (status)
         fin_table_destroy(table);
     else

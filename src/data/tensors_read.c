@@ -42,9 +42,7 @@ static fin_status read_header(fin_tensor_file *file, fin_error *err)
                          "'%s' is not a safetensors file (a model of finetti is one), or is cut "
                          "short: it has %lld bytes",
                          file->path, (long long)file->size);
-    fin_status status = read_bytes(file, lead, sizeof lead, err);
-    if (status)
-        return status;
+    FINI_TRY(read_bytes(file, lead, sizeof lead, err));
     uint64_t length = 0;
     for (int i = LEAD - 1; i >= 0; i--)
         length = length << 8 | lead[i];

@@ -129,15 +129,11 @@ static fin_status put_tensors(json_t *root, const char *path, const fin_tensor *
         for (int64_t i = 0; i < count; i++) {
             if (fin_dtype_size(tensors[i].dtype) != size)
                 continue;
-            fin_status status = check_tensor(path, &tensors[i], &bytes, err);
-            if (!status && bytes > INT64_MAX / 2 - at)
-                status =
-                    fini_fail(err, FIN_ERR_ARGUMENT,
-                              "cannot write '%.200s': the size of its tensors overflows", path);
-            if (!status)
-                status = put_tensor(root, path, &tensors[i], at, at + bytes, err);
-            if (status)
-                return status;
+            FINI_TRY(check_tensor(path, &tensors[i], &bytes, err));
+            if (bytes > INT64_MAX / 2 - at)
+                return fini_fail(err, FIN_ERR_ARGUMENT,
+                                 "cannot write '%.200s': the size of its tensors overflows", path);
+            FINI_TRY(put_tensor(root, path, &tensors[i], at, at + bytes, err));
             order[placed++] = i;
             at += bytes;
         }
@@ -208,10 +204,8 @@ static fin_status write_all(const char *path, const char *header, size_t size,
                             fin_error *err)
 {
     fini_output *output;
-    fin_status status = fini_output_open(path, false, &output, err);
-    if (status)
-        return status;
-    status = fini_output_write(output, header, size, err);
+    FINI_TRY(fini_output_open(path, false, &output, err));
+    fin_status status = fini_output_write(output, header, size, err);
     for (int64_t i = 0; i < count && !status; i++) {
         size_t bytes = tensor_bytes(&tensors[order[i]]);
         if (bytes)

@@ -43,9 +43,7 @@ fin_status fini_token_set_create(fin_token_set **out, const fini_token_sizes *si
     fini_arena arena = {0};
     *out = NULL;
     layout(&arena, sizes);
-    fin_status status = fini_arena_open(&arena, "sequences of tokens", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "sequences of tokens", err));
     *out = layout(&arena, sizes);
     (*out)->arena = arena;
     return FIN_OK;
@@ -161,9 +159,7 @@ static fin_status copy_part(fin_token_set **out, const fin_token_set *set, const
         sizes.letters += (int64_t)strlen(set->class_names[c]) + 1;
     for (int64_t i = 0; i < count; i++)
         sizes.tokens += m->offsets[list[i] + 1] - m->offsets[list[i]];
-    fin_status status = fini_token_set_create(out, &sizes, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_token_set_create(out, &sizes, err));
     fin_token_set *part = *out;
     for (int64_t i = 0; i < count; i++) {
         int64_t from = m->offsets[list[i]], length = m->offsets[list[i] + 1] - from;

@@ -183,9 +183,7 @@ static fin_status build(fin_token_set **out, const fin_bag_set *from, const fini
         sizes.tokens = -1; /* fini_take reports it */
     for (int64_t c = 0; c < sizes.classes; c++)
         sizes.letters += (int64_t)strlen(fin_bag_set_class(from, c)) + 1;
-    fin_status status = fini_token_set_create(out, &sizes, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_token_set_create(out, &sizes, err));
     fin_token_set *set = *out;
     for (int64_t i = 0; i <= sizes.n; i++)
         set->offsets[i] = (bags->offsets[i] - bags->offsets[0]) * map->tokens;
@@ -199,8 +197,8 @@ static fin_status build(fin_token_set **out, const fin_bag_set *from, const fini
     }
     set->notes = *from->notes;
     set->across = map->across;
-    status = fill_scale(set, bags, map, source, err);
-    return status ? status : fill_tokens(set, from, map, source, err);
+    FINI_TRY(fill_scale(set, bags, map, source, err));
+    return fill_tokens(set, from, map, source, err);
 }
 
 fin_status fin_token_set_read(fin_token_set **out, const fin_token_source *source,

@@ -158,14 +158,11 @@ fin_status fini_encoder_check(fini_work *job, fin_error *err)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a pass computes in FIN_F32 or FIN_F64, not type %d",
                          (int)job->pass->dtype);
-    fin_status status = check_share(job, err);
-    if (!status)
-        status = check_questions(job, err);
-    if (!status)
-        status = check_offsets(job, err);
-    if (!status)
-        status = check_tokens(job, err);
-    for (int h = 0; h < (int)job->o->shape.heads && !status; h++)
-        status = check_targets(job, h, err);
-    return status;
+    FINI_TRY(check_share(job, err));
+    FINI_TRY(check_questions(job, err));
+    FINI_TRY(check_offsets(job, err));
+    FINI_TRY(check_tokens(job, err));
+    for (int h = 0; h < (int)job->o->shape.heads; h++)
+        FINI_TRY(check_targets(job, h, err));
+    return FIN_OK;
 }

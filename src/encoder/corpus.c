@@ -18,9 +18,7 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
         s = *settings;
     else
         fin_settings_defaults(&fin_corpus_table, &s, sizeof s);
-    fin_status status = fin_settings_validate(&fin_corpus_table, &s, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_corpus_table, &s, err));
     if (s.L_least == FIN_AUTO_INT)
         s.L_least = s.L;
     if (s.L_least > s.L)
@@ -34,7 +32,7 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
     c->masked = s.objective == FIN_OBJECTIVE_MASKED;
     c->by_token =
         c->masked && (s.readout == FIN_READOUT_TOKENS || kind != &fini_corpus_kind_memory);
-    status = kind->resolve(c, source, err);
+    fin_status status = kind->resolve(c, source, err);
     if (status)
         fin_corpus_destroy(c);
     else

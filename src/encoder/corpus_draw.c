@@ -91,10 +91,7 @@ static fin_status measure(plan *p, fin_error *err)
 {
     for (int64_t i = 0; i < p->n; i++) {
         int64_t length;
-        fin_status status =
-            p->corpus->kind->length(p->corpus, number_of(p, i), p->epoch, p->L, &length, err);
-        if (status)
-            return status;
+        FINI_TRY(p->corpus->kind->length(p->corpus, number_of(p, i), p->epoch, p->L, &length, err));
         p->tokens += length;
         p->longest = length > p->longest ? length : p->longest;
         if (p->tokens > TOKENS_MOST)

@@ -55,9 +55,7 @@ static fin_status resolve(fin_corpus *c, const void *source, fin_error *err)
 {
     const fin_latent *latent = c->latent = source;
     const fin_latent_shape *shape = &latent->shape;
-    fin_status status = check(c, err);
-    if (status)
-        return status;
+    FINI_TRY(check(c, err));
     c->shape.values = value_columns(latent);
     c->shape.inputs = key_columns(latent) + c->shape.values;
     c->longest = c->settings.L + (c->masked ? c->settings.M : 0);
@@ -221,10 +219,7 @@ static fin_status predict_hidden(const fin_corpus *c, const fini_example *e, con
     int64_t answers = fin_head_answers(&c->shape.head[0]);
     bool outcomes = latent->shape.outcomes > 0;
     const fini_query asked = {M, s->queries, s->mean, outcomes ? NULL : s->variance};
-    fin_status status =
-        fini_latent_predict_one(latent, L, s->keys, s->values, &asked, s->rest, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_latent_predict_one(latent, L, s->keys, s->values, &asked, s->rest, err));
     put_nan(L * answers, e->bayes);
     if (e->variance)
         put_nan(L, e->variance);

@@ -68,9 +68,7 @@ static fin_status predict(const fin_corpus *c, const fini_example *e, double *w,
 {
     int64_t offsets[2] = {0, e->length}, d = c->shape.inputs;
     fin_batch batch = {.n = 1, .d = d, .dtype = FIN_F32, .tokens = e->tokens, .offsets = offsets};
-    fin_status status = fin_task_posterior(c->task, &batch, w, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_task_posterior(c->task, &batch, w, err));
     const double *v_star = fin_task_v_star(c->task);
     double mean = 0, spread = 0, eps = fin_task_get_settings(c->task)->eps;
     for (int64_t l = 0; l < e->length; l++) {

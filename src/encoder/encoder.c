@@ -52,9 +52,7 @@ static fin_status check_name(const fin_encoder_shape *shape, int h, fin_error *e
 static fin_status check_head(const fin_encoder_shape *shape, int h, fin_error *err)
 {
     const fin_head *head = &shape->head[h];
-    fin_status status = check_name(shape, h, err);
-    if (status)
-        return status;
+    FINI_TRY(check_name(shape, h, err));
     if (head->kind < FIN_HEAD_VALUE || head->kind > FIN_HEAD_CLASSES ||
         head->where < FIN_HEAD_TOKENS || head->where > FIN_HEAD_POOLED)
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -86,18 +84,15 @@ static fin_status check_shape(const fin_encoder_shape *shape, fin_error *err)
     if (shape->heads < 1 || shape->heads > FIN_HEADS_MOST)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%lld heads of answers; there can be 1 to %d",
                          (long long)shape->heads, FIN_HEADS_MOST);
-    fin_status status = FIN_OK;
-    for (int h = 0; h < (int)shape->heads && !status; h++)
-        status = check_head(shape, h, err);
-    return status;
+    for (int h = 0; h < (int)shape->heads; h++)
+        FINI_TRY(check_head(shape, h, err));
+    return FIN_OK;
 }
 
 static fin_status check(const fin_encoder_settings *s, const fin_encoder_shape *shape,
                         fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_encoder_table, s, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_encoder_table, s, err));
     if (s->width % s->heads) {
         int64_t near = (s->width / s->heads + 1) * s->heads;
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -140,9 +135,7 @@ fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings 
 {
     FINI_NEED_TO_MAKE(err, encoder, shape);
     settings = fini_or_defaults(&fin_encoder_table, settings, &(fin_encoder_settings){0});
-    fin_status status = check(settings, shape, err);
-    if (status)
-        return status;
+    FINI_TRY(check(settings, shape, err));
     fin_encoder *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "an encoder");
@@ -156,7 +149,7 @@ fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings 
     o->hidden = o->settings.hidden;
     fini_encoder_layout(o); /* counts */
     cut(&o->arena, o);
-    status = fini_blas_ready(err);
+    fin_status status = fini_blas_ready(err);
     if (!status)
         status = fini_arena_open(&o->arena, "the parameters of an encoder", err);
     if (!status)

@@ -152,18 +152,14 @@ static fin_status judge_piece(judge *o, uint64_t first, int64_t n, double *sums,
 {
     const fini_trial *t = o->trial;
     int flags = fin_corpus_has_bayes(t->corpus) ? FIN_EXAMPLES_BAYES : 0;
-    fin_status status =
-        fin_corpus_draw(t->corpus, first, n, t->L, FIN_TEST_FIRST, flags, &o->examples, err);
-    if (!status)
-        status = make_room(o, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_corpus_draw(t->corpus, first, n, t->L, FIN_TEST_FIRST, flags, &o->examples, err));
+    FINI_TRY(make_room(o, err));
     fin_pass pass = {.dtype = FIN_F32};
     pass.answers[o->h] = o->answers;
-    status = fin_encoder_pass(t->encoder, &o->examples.sequences, &pass, err);
-    for (int64_t i = 0; !status && i < n; i++)
+    FINI_TRY(fin_encoder_pass(t->encoder, &o->examples.sequences, &pass, err));
+    for (int64_t i = 0; i < n; i++)
         judge_one(o, i, sums);
-    return status;
+    return FIN_OK;
 }
 
 /* Sequences of a piece: not so many that their tokens need much memory. */
@@ -190,9 +186,7 @@ static fin_status judge_blocks(judge *o, double *parts, const fin_progress *prog
             if (fini_report(progress, "evaluate", (double)(at - from), (double)own))
                 return fini_fail(err, FIN_ERR_CANCELLED, "the evaluation was cancelled");
             n = end - at < piece ? end - at : piece;
-            fin_status status = judge_piece(o, t->first + (uint64_t)at, n, parts + i * SUMS, err);
-            if (status)
-                return status;
+            FINI_TRY(judge_piece(o, t->first + (uint64_t)at, n, parts + i * SUMS, err));
         }
         i++;
     }
@@ -252,14 +246,12 @@ fin_status fini_evaluate(const fini_trial *t, fin_evaluation *evaluation,
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "an evaluation on %lld sequences; at least one is needed",
                          (long long)t->sequences);
-    fin_status status = fini_learn_head(t->encoder, t->corpus, &o.h, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_learn_head(t->encoder, t->corpus, &o.h, err));
     o.head = &fin_encoder_get_shape(t->encoder)->head[o.h];
     o.rows = fini_alloc_array(fin_head_answers(o.head), 2 * sizeof *o.rows);
     if (!o.rows)
         return fini_fail_memory(err, 2 * sizeof *o.rows, "an evaluation");
-    status = judge_blocks(&o, parts, progress, err);
+    fin_status status = judge_blocks(&o, parts, progress, err);
     if (!status)
         status = (t->sum ? t->sum : fini_sum_alone)(fini_encoder_blocks(t->sequences, BLOCKS), SUMS,
                                                     parts, sums, err);

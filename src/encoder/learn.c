@@ -162,9 +162,7 @@ static fin_status set_up(fin_learn *o, fin_error *err)
     o->parameters = fin_encoder_parameters(o->encoder);
     o->tensors = fin_encoder_tensors(o->encoder, NULL, 0);
     layout(o);
-    fin_status status = fini_arena_open(&o->arena, "the state of learning", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o->arena, "the state of learning", err));
     layout(o);
     fin_encoder_tensors(o->encoder, o->tensor, o->tensors);
     o->number[FINI_BEST] = INFINITY;

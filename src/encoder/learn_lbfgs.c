@@ -15,10 +15,7 @@ static fin_status value(void *user, const double *x, double *loss, double *gradi
 {
     fin_learn *o = user;
     double targets;
-    fin_status status =
-        fini_learn_gradient(o, o->sample, FIN_F64, x, gradient, loss, &targets, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_learn_gradient(o, o->sample, FIN_F64, x, gradient, loss, &targets, err));
     if (!(targets > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT, "none of the %lld sequences has a target",
                          (long long)o->sample);
@@ -27,20 +24,16 @@ static fin_status value(void *user, const double *x, double *loss, double *gradi
 
 fin_status fini_learn_lbfgs_open(fin_learn *learn, fin_error *err)
 {
-    fin_status status = fini_lbfgs_create(&learn->search, learn->parameters, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_lbfgs_create(&learn->search, learn->parameters, err));
     fini_lbfgs *s = &learn->search;
     s->iterations = learn->settings.steps;
     s->relative = RELATIVE;
     s->decrease = DECREASE;
     s->function = value;
     s->user = learn;
-    status = fin_corpus_draw(learn->corpus, (uint64_t)learn->first, learn->own, -1, 0, 0,
-                             &learn->examples, err);
-    if (!status)
-        status = fini_learn_tokens(learn, learn->sample, &learn->sample_tokens, err);
-    return status;
+    FINI_TRY(fin_corpus_draw(learn->corpus, (uint64_t)learn->first, learn->own, -1, 0, 0,
+                             &learn->examples, err));
+    return fini_learn_tokens(learn, learn->sample, &learn->sample_tokens, err);
 }
 
 void fini_learn_lbfgs_save(fin_learn *learn)
@@ -72,10 +65,8 @@ static fin_status begin(fin_learn *learn, fin_error *err)
     double norm;
     for (int64_t i = 0; i < learn->parameters; i++)
         learn->x[i] = (double)w[i];
-    fin_status status = fini_lbfgs_begin(&learn->search, learn->x, err);
-    if (!status)
-        status = fini_learn_finite(learn, learn->search.value, learn->search.g, &norm, err);
-    return status;
+    FINI_TRY(fini_lbfgs_begin(&learn->search, learn->x, err));
+    return fini_learn_finite(learn, learn->search.value, learn->search.g, &norm, err);
 }
 
 fin_status fini_learn_lbfgs(fin_learn *learn, fin_error *err)
@@ -85,11 +76,8 @@ fin_status fini_learn_lbfgs(fin_learn *learn, fin_error *err)
     float *w = fin_encoder_weights(learn->encoder);
     bool more;
     double square = 0;
-    fin_status status = before ? FIN_OK : begin(learn, err);
-    if (!status)
-        status = fini_lbfgs_next(s, learn->x, &more, err);
-    if (status)
-        return status;
+    FINI_TRY(before ? FIN_OK : begin(learn, err));
+    FINI_TRY(fini_lbfgs_next(s, learn->x, &more, err));
     fini_learn_lbfgs_save(learn);
     learn->number[FINI_TOKENS_SEEN] += learn->sample_tokens * (double)(s->evaluations - before);
     learn->last_loss = s->value;

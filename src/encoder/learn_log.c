@@ -110,11 +110,8 @@ fin_status fini_learn_evaluate(fin_learn *learn, fin_error *err)
     const fini_trial trial = {learn->encoder,        learn->test, FIN_TEST_FIRST,
                               test_sequences(learn), -1,          learn->sum,
                               learn->rank,           learn->ranks};
-    fin_status status = fini_learn_room(learn, learn->rows + 1, err);
-    if (!status)
-        status = fini_evaluate(&trial, &row.test, NULL, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_learn_room(learn, learn->rows + 1, err));
+    FINI_TRY(fini_evaluate(&trial, &row.test, NULL, err));
     fini_learn_row_numbers(&row, learn->row_numbers + learn->rows * FINI_ROW);
     learn->row[learn->rows++] = row;
     learn->count[FINI_SINCE] = 0;

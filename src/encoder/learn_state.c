@@ -102,12 +102,10 @@ int64_t fini_learn_tensors(const fin_learn *learn, fin_tensor *tensors, int64_t 
 static fin_status take_over(fin_learn *learn, const fin_learn *next, const fini_state_source *from,
                             fin_error *err)
 {
-    fin_status status = fini_learn_room(learn, next->rows, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_learn_room(learn, next->rows, err));
     memcpy(learn->count, next->count, FINI_COUNTS * sizeof *learn->count);
     memcpy(learn->number, next->number, FINI_NUMBERS * sizeof *learn->number);
-    status = fini_state_load(&body, learn, from, err);
+    fin_status status = fini_state_load(&body, learn, from, err);
     if (!has_best(learn)) {
         learn->number[FINI_BEST] = INFINITY;
         learn->count[FINI_WAITED] = 0;

@@ -101,14 +101,10 @@ static fin_status gather(fin_learn *learn, double *loss, double *tokens, fin_err
     if (many > 1)
         memset(learn->total, 0, (size_t)n * sizeof *learn->total);
     for (int64_t b = 0; b < many; b++) {
-        fin_status status = draw(learn, learn->count[FINI_STEP] * many + b, err);
-        if (!status)
-            status = fini_learn_tokens(learn, learn->batch, &seen, err);
-        if (!status)
-            status = fini_learn_gradient(learn, learn->batch, FIN_F32, NULL, learn->gradient,
-                                         &value, &count, err);
-        if (status)
-            return status;
+        FINI_TRY(draw(learn, learn->count[FINI_STEP] * many + b, err));
+        FINI_TRY(fini_learn_tokens(learn, learn->batch, &seen, err));
+        FINI_TRY(fini_learn_gradient(learn, learn->batch, FIN_F32, NULL, learn->gradient, &value,
+                                     &count, err));
         *tokens += seen;
         targets += count;
         mean += count > 0 ? count * value : 0;
@@ -220,11 +216,8 @@ static void exchange(fin_learn *learn, bool back)
 fin_status fini_learn_adamw(fin_learn *learn, fin_error *err)
 {
     double loss = NAN, norm = 0, tokens = 0, clip = learn->settings.clip;
-    fin_status status = gather(learn, &loss, &tokens, err);
-    if (!status)
-        status = fini_learn_finite(learn, loss, learn->gradient, &norm, err);
-    if (status)
-        return status;
+    FINI_TRY(gather(learn, &loss, &tokens, err));
+    FINI_TRY(fini_learn_finite(learn, loss, learn->gradient, &norm, err));
     if (!(fmin(norm, clip > 0 ? clip : norm) <= LARGEST))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "step %lld: the gradient's norm is %g, too large for AdamW in single "

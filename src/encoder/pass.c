@@ -132,13 +132,13 @@ static fin_status count_targets(fini_work *job, fin_error *err)
         for (int h = 0; h < (int)heads; h++)
             parts[b * heads + h] = (double)fini_encoder_targets(job, h, from, to);
     }
-    fin_status status =
-        (job->pass->sum ? job->pass->sum : fini_sum_alone)(job->blocks, heads, parts, sum, err);
-    for (int h = 0; h < (int)heads && !status; h++) {
+    FINI_TRY(
+        (job->pass->sum ? job->pass->sum : fini_sum_alone)(job->blocks, heads, parts, sum, err));
+    for (int h = 0; h < (int)heads; h++) {
         job->pass->head_targets[h] = (int64_t)sum[h];
         job->scale[h] = sum[h] > 0 ? job->o->shape.head[h].weight / sum[h] : 0;
     }
-    return status;
+    return FIN_OK;
 }
 
 /* The tree of fini_sum_alone, with columns shared among threads. */
@@ -159,14 +159,11 @@ static fin_status finish(const fini_work *job, int threads, double *sum, fin_err
 {
     fin_pass *pass = job->pass;
     const fin_encoder_shape *shape = &job->o->shape;
-    fin_status status = FIN_OK;
     bool any = false;
     if (pass->sum)
-        status = pass->sum(job->blocks, job->columns, job->parts, sum, err);
+        FINI_TRY(pass->sum(job->blocks, job->columns, job->parts, sum, err));
     else
         add_blocks(job, threads, sum);
-    if (status)
-        return status;
     pass->loss = 0;
     for (int h = 0; h < (int)shape->heads; h++) {
         bool has = pass->head_targets[h] > 0;
@@ -203,9 +200,7 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
     int64_t n = sequences->n;
     memory m = {0};
     fini_arena arena = {0};
-    fin_status status = fini_encoder_check(&job, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_encoder_check(&job, err));
     plan(&job, job.longest, n ? sequences->offsets[n] : 0, n);
     int threads = threads_for(&job, (double)(n ? sequences->offsets[n] : 0) * (double)o->count);
     layout(&arena, &job, threads, &m);
@@ -233,7 +228,7 @@ fin_status fin_encoder_pass(const fin_encoder *o, const fin_sequences *sequences
     job.sines = m.sines;
     if (o->settings.positions == FIN_POSITIONS_SINUSOIDAL)
         passer->sines(job.longest, o->width, m.sines);
-    status = count_targets(&job, err);
+    fin_status status = count_targets(&job, err);
     if (!status) {
         run(&job, &m, threads);
         status = finish(&job, threads, m.sum, err);

@@ -191,9 +191,7 @@ fin_status fini_probe_predict(const fin_probe *probe, int64_t n, const double *x
                          (long long)n);
     if (n == 0)
         return FIN_OK;
-    fin_status status = check_finite("feature", n, p, x, err);
-    if (status)
-        return status;
+    FINI_TRY(check_finite("feature", n, p, x, err));
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = 0; c < m; c++)
             out[i * m + c] = probe->b[c];

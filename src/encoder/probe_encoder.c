@@ -179,8 +179,8 @@ static fin_status choose(const probing *o, part *train, part *test, fin_error *e
 {
     if (train->corpus == test->corpus && train->corpus->kind == &fini_corpus_kind_memory)
         return cut_data(o, train, test, err);
-    fin_status status = choose_one(o, train, o->settings->train, FRESH_TRAIN, err);
-    return status ? status : choose_one(o, test, o->settings->test, FRESH_TEST, err);
+    FINI_TRY(choose_one(o, train, o->settings->train, FRESH_TRAIN, err));
+    return choose_one(o, test, o->settings->test, FRESH_TEST, err);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -352,9 +352,7 @@ fin_status fin_encoder_start_head(fin_encoder *encoder, const fin_corpus *corpus
     FINI_NEED(err, encoder, corpus);
     const fin_probe_settings settings = {.target = FIN_PROBE_LABEL, .pool = FIN_POOL_MEAN};
     int64_t h, layers = fin_encoder_get_settings(encoder)->layers;
-    fin_status status = fini_learn_head(encoder, corpus, &h, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_learn_head(encoder, corpus, &h, err));
     const fin_head *head = &fin_encoder_get_shape(encoder)->head[h];
     probing o = {.encoder = encoder,
                  .settings = &settings,
@@ -371,7 +369,7 @@ fin_status fin_encoder_start_head(fin_encoder *encoder, const fin_corpus *corpus
                          "variances");
     o.width = fini_features_width(&o.features);
     o.total = (double)all.n;
-    status = take_numbers(&all, NULL, fini_corpus_whole(corpus), err);
+    fin_status status = take_numbers(&all, NULL, fini_corpus_whole(corpus), err);
     if (!status)
         status = make_rows(&o, &all, err);
     if (!status)

@@ -65,17 +65,16 @@ static void lay_out(part *p)
 static fin_status draw(part *p, const fin_task *task, uint64_t first, fin_error *err)
 {
     fin_batch batch = {p->n, p->d, FIN_F32, p->tokens, p->offsets};
-    fin_status status =
-        fin_task_draw(task, first, p->n, FIN_F32, p->offsets, p->tokens, p->y, p->location, err);
-    if (!status)
-        status = fin_task_posterior(task, &batch, p->posterior, err);
-    for (int64_t i = 0; i < p->n && !status; i++) {
+    FINI_TRY(
+        fin_task_draw(task, first, p->n, FIN_F32, p->offsets, p->tokens, p->y, p->location, err));
+    FINI_TRY(fin_task_posterior(task, &batch, p->posterior, err));
+    for (int64_t i = 0; i < p->n; i++) {
         p->J[i] = (double)p->location[i];
         p->sign[i] = p->y[i] > 0;
         for (int64_t j = 0; j < p->d; j++)
             p->first[i * p->d + j] = (double)p->tokens[i * p->L * p->d + j];
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status pass(part *p, const fin_encoder *encoder, fin_error *err)
@@ -213,14 +212,11 @@ static fin_status open_part(part *p, const fin_encoder *encoder, const fin_task 
                             uint64_t first, fin_error *err)
 {
     lay_out(p);
-    fin_status status = fini_arena_open(&p->arena, "probes of the location", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&p->arena, "probes of the location", err));
     lay_out(p);
-    status = fin_task_offsets(task, first, p->n, p->offsets, err);
-    if (!status)
-        status = draw(p, task, first, err);
-    return status ? status : pass(p, encoder, err);
+    FINI_TRY(fin_task_offsets(task, first, p->n, p->offsets, err));
+    FINI_TRY(draw(p, task, first, err));
+    return pass(p, encoder, err);
 }
 
 static fin_status read(part *a, part *b, const fin_task *task, fini_location *out, fin_error *err)

@@ -176,9 +176,7 @@ static fin_status judge(logistic *o, double penalty, double *loss, fin_error *er
     double total = 0, rows = 0;
     for (o->held = 0; o->held < o->folds; o->held++) {
         double *w = o->paths + o->held * o->size, one, count;
-        fin_status status = descend(o, penalty, true, w, err);
-        if (status)
-            return status;
+        FINI_TRY(descend(o, penalty, true, w, err));
         count = sum_rows(o, w, true, &one);
         total += one * count;
         rows += count;
@@ -198,9 +196,7 @@ static fin_status choose(logistic *o, double *chosen, fin_error *err)
     *chosen = 1;
     for (int k = 0; k < HALF_DECADES && worse < 2; k++) {
         double penalty = pow(10, -k / 2.0), loss;
-        fin_status status = judge(o, penalty, &loss, err);
-        if (status)
-            return status;
+        FINI_TRY(judge(o, penalty, &loss, err));
         worse = loss < best ? 0 : worse + 1;
         if (loss < best) {
             best = loss;

@@ -150,9 +150,7 @@ static double choose(ridge *o)
 
 static fin_status fit(ridge *o, fin_probe *probe, double penalty, fin_error *err)
 {
-    fin_status status = decompose(o, err);
-    if (status)
-        return status;
+    FINI_TRY(decompose(o, err));
     multiply(true, o->r, o->m, o->n, 1 / (double)o->n, o->Z, o->y, o->C);
     probe->penalty = fin_is_auto(penalty) ? choose(o) : penalty;
     shrink(o, probe->penalty);
@@ -173,13 +171,11 @@ fin_status fini_probe_ridge(fin_probe *probe, const fini_probe_rows *rows, doubl
     fini_arena arena = {0};
     o.r = o.n < o.p ? o.n : o.p;
     lay_out(&o, &arena);
-    fin_status status = fini_arena_open(&arena, "a ridge probe", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&arena, "a ridge probe", err));
     lay_out(&o, &arena);
     standardise(&o, rows->y);
     fini_blas_enter();
-    status = fit(&o, probe, penalty, err);
+    fin_status status = fit(&o, probe, penalty, err);
     fini_blas_leave();
     fini_arena_close(&arena);
     return status;

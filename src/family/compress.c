@@ -63,12 +63,10 @@ fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double
 {
     FINI_NEED(err, latent, !L || values, count, phi, pseudo);
     int64_t D = latent->shape.features, dv = latent->shape.dv, W = D + dv;
-    fin_status status = check(latent, latent->family->linear,
-                              "there are no pseudo-tokens, as the statistic is itself the short "
-                              "form (a process has none); concept, mean and finite have",
-                              L, keys, values, err);
-    if (status)
-        return status;
+    FINI_TRY(check(latent, latent->family->linear,
+                   "there are no pseudo-tokens, as the statistic is itself the short "
+                   "form (a process has none); concept, mean and finite have",
+                   L, keys, values, err));
     if (L <= W) { /* nothing to gain */
         *count = L;
         fini_features(latent, L, keys, phi, D);
@@ -80,7 +78,7 @@ fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double
     double *A = fini_alloc_array(numbers, sizeof *A);
     if (!A)
         return fini_fail_memory(err, (size_t)numbers * sizeof *A, "the QR factors of tokens");
-    status = reduce(latent, L, keys, values, block, A, A + W * rows, err);
+    fin_status status = reduce(latent, L, keys, values, block, A, A + W * rows, err);
     if (!status) {
         *count = W;
         for (int64_t r = 0; r < W; r++) {
@@ -129,11 +127,9 @@ fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *
 {
     FINI_NEED(err, latent, !L || values, posterior);
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
-    fin_status status =
-        check(latent, latent->family->latent_gaussian,
-              "the recursion is for a Gaussian matrix Z: concept and mean", L, keys, values, err);
-    if (status)
-        return status;
+    FINI_TRY(check(latent, latent->family->latent_gaussian,
+                   "the recursion is for a Gaussian matrix Z: concept and mean", L, keys, values,
+                   err));
     double *work = fini_alloc_array(2 * D, sizeof *work), *Z = posterior, *C = posterior + dv * D;
     if (!work)
         return fini_fail_memory(err, (size_t)(2 * D) * sizeof *work, "a filter");

@@ -10,9 +10,7 @@ FIN_TABLE(static, concept_settings, "concept", FIELDS);
 
 static fin_status resolve(fin_latent *latent, fin_error *err)
 {
-    fin_status status = fini_features_resolve(latent, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_features_resolve(latent, err));
     int64_t D = latent->shape.features, dv = latent->settings.dv;
     fini_gauss_shape(latent);
     latent->shape.latent = dv * D;

@@ -157,8 +157,8 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
                           double *work, fin_error *err)
 {
     int64_t outcomes = latent->shape.outcomes;
-    fin_status status = posterior(latent, statistic, work, NULL, err);
-    for (int64_t i = 0; i < q->m && !status; i++) {
+    FINI_TRY(posterior(latent, statistic, work, NULL, err));
+    for (int64_t i = 0; i < q->m; i++) {
         double *out = q->mean + i * outcomes;
         int64_t c = (int64_t)q->keys[i];
         for (int64_t r = 0; r < outcomes; r++)
@@ -167,7 +167,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
             for (int64_t r = 0; r < outcomes && work[z] > 0; r++)
                 out[r] += work[z] * table(latent, z)[c * outcomes + r];
     }
-    return status;
+    return FIN_OK;
 }
 
 const fin_family fini_family_concepts = {

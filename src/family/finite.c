@@ -20,9 +20,7 @@ FIN_TABLE(static, finite_settings, "finite", FIELDS);
 static fin_status resolve(fin_latent *latent, fin_error *err)
 {
     const fin_latent_settings *s = &latent->settings;
-    fin_status status = fini_features_resolve(latent, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_features_resolve(latent, err));
     fini_gauss_shape(latent);
     latent->shape.latent = 1;
     latent->shape.posterior = s->concepts;
@@ -102,8 +100,8 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
     int64_t concepts = latent->settings.concepts;
     double *p = work, *phi = p + concepts, *image = phi + D;
-    fin_status status = posterior(latent, statistic, p, work, err);
-    for (int64_t j = 0; j < q->m && !status; j++) {
+    FINI_TRY(posterior(latent, statistic, p, work, err));
+    for (int64_t j = 0; j < q->m; j++) {
         double *out = q->mean + j * dv, spread = 0;
         fini_features(latent, 1, q->keys + j * dk, phi, D);
         for (int64_t r = 0; r < dv; r++)
@@ -128,7 +126,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
         if (q->variance)
             q->variance[j] = spread / (double)dv;
     }
-    return status;
+    return FIN_OK;
 }
 
 const fin_family fini_family_finite = {

@@ -203,9 +203,7 @@ fin_status fini_gauss_predict(const fin_latent *latent, const double *statistic,
     int64_t D = latent->shape.features, dv = latent->shape.dv, dk = latent->shape.dk;
     double *C = work, *X = C + D * D, *P = X + D * dv, *phi = P + D * fini_least(q->m, BLOCK),
            ridge;
-    fin_status status = fini_gauss_factor(latent, statistic, C, &ridge, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_gauss_factor(latent, statistic, C, &ridge, err));
     solve_cross(latent, statistic, C, X);
     for (int64_t from = 0; from < q->m; from += BLOCK) {
         int64_t n = fini_least(q->m - from, BLOCK);

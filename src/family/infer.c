@@ -36,14 +36,11 @@ fin_status fini_latent_check_tokens(const fin_latent *latent, int64_t L, const d
 {
     const fin_latent_shape *shape = &latent->shape;
     const fin_family *family = latent->family;
-    fin_status status = fini_latent_check_sizes(latent, 1, L, 0, err);
-    if (!status)
-        status = check_rows(latent, "keys", L, shape->dk,
-                            family->key_categories ? latent->settings.covariates : 0, keys, err);
-    if (!status)
-        status = check_rows(latent, "values", L, shape->dv,
-                            family->value_categories ? shape->outcomes : 0, values, err);
-    return status;
+    FINI_TRY(fini_latent_check_sizes(latent, 1, L, 0, err));
+    FINI_TRY(check_rows(latent, "keys", L, shape->dk,
+                        family->key_categories ? latent->settings.covariates : 0, keys, err));
+    return check_rows(latent, "values", L, shape->dv,
+                      family->value_categories ? shape->outcomes : 0, values, err);
 }
 
 static fin_status check_queries(const fin_latent *latent, int64_t m, const double *queries,
@@ -133,10 +130,9 @@ fin_status fin_latent_features(const fin_latent *latent, int64_t n, const double
                          "possible",
                          latent->family->name, (long long)n,
                          (long long)(FIN_NORMALS_MAX / latent->shape.features));
-    fin_status status = check_rows(latent, "keys", n, latent->shape.dk, 0, keys, err);
-    if (!status)
-        fini_features(latent, n, keys, phi, latent->shape.features);
-    return status;
+    FINI_TRY(check_rows(latent, "keys", n, latent->shape.dk, 0, keys, err));
+    fini_features(latent, n, keys, phi, latent->shape.features);
+    return FIN_OK;
 }
 
 fin_status fin_latent_accumulate(const fin_latent *latent, int64_t L, const double *keys,

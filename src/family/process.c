@@ -68,9 +68,7 @@ static fin_status draw(const fin_latent *latent, const fini_sequence *s, double 
         return FIN_OK;
     scaled(latent, s->L, s->keys, points);
     scaled(latent, s->Q, s->queries, points + s->L * dk);
-    fin_status status = fini_process_factor(&prior, C, &jitter, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_process_factor(&prior, C, &jitter, err));
     fin_random_normals_f64(s->seed, FINI_STREAM_FAMILY_Z + s->up, s->sample, 0, N * dv, f);
     double scale = sqrt(latent->settings.prior);
     for (int64_t i = N - 1; i >= 0; i--) /* from below, so that g is not overwritten too early */

@@ -119,8 +119,8 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
                          "d (d-1)/2 angles, done here for d = 2 and 3; d = %lld was given. Its "
                          "density is in the posterior, and attention needs no mean",
                          (long long)d);
-    fin_status status = posterior(latent, statistic, work, NULL, err);
-    for (int64_t j = 0; j < q->m && !status; j++) {
+    FINI_TRY(posterior(latent, statistic, work, NULL, err));
+    for (int64_t j = 0; j < q->m; j++) {
         const double *key = q->keys + j * d;
         double *out = q->mean + j * d, known = 0, all = 0;
         turn(d, O, key, out);
@@ -132,7 +132,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
         if (q->variance)
             q->variance[j] = A * A * (all > known ? all - known : 0) / (double)d;
     }
-    return status;
+    return FIN_OK;
 }
 
 /* Behind F; none of rotations of more than 3 dimensions. */

@@ -87,9 +87,7 @@ static fin_status predict(const fin_latent *latent, const double *statistic, con
 {
     int64_t outcomes = latent->shape.outcomes;
     double total = 0;
-    fin_status status = posterior(latent, statistic, work, NULL, err);
-    if (status)
-        return status;
+    FINI_TRY(posterior(latent, statistic, work, NULL, err));
     for (int64_t j = 0; j < outcomes; j++)
         total += work[j];
     if (q->m > 0 && total < 1)

@@ -232,15 +232,12 @@ static fin_status judge(const encoder_values *v, const fini_learner *o, fin_resu
     fin_evaluation end, at[FINI_WHOLES];
     int64_t length[FINI_WHOLES];
     int count;
-    fin_status status = lengths_of(v, length, &count, err);
-    if (!status)
-        status = fin_encoder_evaluate(o->encoder, o->corpus, END_FIRST, v->own.test, -1, &end,
-                                      progress, err);
-    for (int i = 0; i < count && !status; i++)
-        status = fin_encoder_evaluate(o->encoder, o->corpus, END_FIRST, v->own.test, length[i],
-                                      &at[i], progress, err);
-    if (status)
-        return status;
+    FINI_TRY(lengths_of(v, length, &count, err));
+    FINI_TRY(fin_encoder_evaluate(o->encoder, o->corpus, END_FIRST, v->own.test, -1, &end, progress,
+                                  err));
+    for (int i = 0; i < count; i++)
+        FINI_TRY(fin_encoder_evaluate(o->encoder, o->corpus, END_FIRST, v->own.test, length[i],
+                                      &at[i], progress, err));
     add_end(result, &end);
     if (count > 0)
         add_lengths(result, length, at, count);

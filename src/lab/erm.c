@@ -177,7 +177,6 @@ static double floor_at(double log_kappa, void *user)
 static fin_status find_best(work *w, double *kappa, fin_error *err)
 {
     double least, log_kappa;
-    fin_status status = FIN_OK;
     if (w->model.form != FINI_MIXED_SOFTMAX) {
         int64_t D = w->model.dv * w->model.d;
         fini_mixed_truth(&w->model, &w->world, 0, 0, w->best);
@@ -186,9 +185,7 @@ static fin_status find_best(work *w, double *kappa, fin_error *err)
         return FIN_OK;
     }
     fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, FLOOR_SEQUENCES);
-    status = fini_brent(floor_at, w, log(0.3), log(100), 1e-4, &log_kappa, &least, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_brent(floor_at, w, log(0.3), log(100), 1e-4, &log_kappa, &least, err));
     floor_at(log_kappa, w);
     *kappa = exp(log_kappa);
     fini_mixed_truth(&w->model, &w->world, *kappa, w->gain, w->best);
@@ -335,18 +332,17 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     work *w = user;
     double kappa = 0;
     int64_t count = w->v->own.repetitions;
-    fin_status status = find_best(w, &kappa, err);
-    if (!status && w->v->own.sandwich > 0)
-        status = predict(w, result, err);
-    for (int64_t i = 0; i < count && !status; i++) {
+    FINI_TRY(find_best(w, &kappa, err));
+    if (w->v->own.sandwich > 0)
+        FINI_TRY(predict(w, result, err));
+    for (int64_t i = 0; i < count; i++) {
         if (fini_report(progress, "learning", (double)i, (double)count))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = one_set(w, i, err);
+            FINI_TRY(one_set(w, i, err));
     }
-    if (!status)
-        add_all(w, kappa, result);
-    return status;
+    add_all(w, kappa, result);
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,

@@ -126,23 +126,21 @@ static fin_status from_labels(work *w, int64_t repetition, double measured[MEASU
     double least = INFINITY;
     fini_mixed_truth(&w->label, &w->world, 0, 0, w->trial);
     memcpy(w->trial + all - w->D, w->A, (size_t)w->D * sizeof *w->trial);
-    fin_status status = fini_mixed_learn(&w->whole, &loss, w->trial, w->learnt, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_mixed_learn(&w->whole, &loss, w->trial, w->learnt, err));
     measured[NEAR] = whole_excess(w, w->learnt);
-    for (int64_t s = 0; s < w->v->own.starts && !status; s++) {
+    for (int64_t s = 0; s < w->v->own.starts; s++) {
         fin_random r;
         fin_random_open(&r, w->world.seed, FINI_STREAM_HEAD_STARTS,
                         (uint64_t)repetition << 16 | (uint64_t)s);
         for (int64_t a = 0; a < all; a++)
             w->trial[a] = 0.5 * fin_random_normal(&r);
-        status = fini_mixed_learn(&w->whole, &loss, w->trial, w->learnt, err);
-        if (!status && w->whole.value < least) {
+        FINI_TRY(fini_mixed_learn(&w->whole, &loss, w->trial, w->learnt, err));
+        if (w->whole.value < least) {
             least = w->whole.value;
             measured[SCRATCH] = whole_excess(w, w->learnt);
         }
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- heads ----------------------------------------------------------------------------------- */
@@ -222,21 +220,19 @@ static fin_status once(work *w, int64_t repetition, fin_error *err)
     fini_mixed_loss loss = {&w->model, &w->pre};
     double measured[MEASURES] = {0};
     draw(w, repetition);
-    fin_status status = fini_mixed_learn(&w->fit, &loss, w->best, w->theta, err);
-    if (!status && !heads(w, measured))
-        status = fini_fail(err, FIN_ERR_NUMERIC,
-                           "features do not determine a head; a larger n "
-                           "usually helps");
-    if (!status && w->v->own.starts > 0)
-        status = from_labels(w, repetition, measured, err);
-    for (int i = 0; i < MEASURES && !status; i++)
+    FINI_TRY(fini_mixed_learn(&w->fit, &loss, w->best, w->theta, err));
+    if (!heads(w, measured))
+        return fini_fail(err, FIN_ERR_NUMERIC,
+                         "features do not determine a head; a larger n "
+                         "usually helps");
+    if (w->v->own.starts > 0)
+        FINI_TRY(from_labels(w, repetition, measured, err));
+    for (int i = 0; i < MEASURES; i++)
         fini_average_add(&w->measure[i], measured[i]);
-    if (!status) {
-        w->zero_ratio = fmax(w->zero_ratio, measured[ZERO] / measured[BOUND]);
-        fini_average_add(&w->advantage, log(measured[SCRATCH] / measured[HEAD]));
-        fini_average_add(&w->advantage_near, log(measured[NEAR] / measured[HEAD]));
-    }
-    return status;
+    w->zero_ratio = fmax(w->zero_ratio, measured[ZERO] / measured[BOUND]);
+    fini_average_add(&w->advantage, log(measured[SCRATCH] / measured[HEAD]));
+    fini_average_add(&w->advantage_near, log(measured[NEAR] / measured[HEAD]));
+    return FIN_OK;
 }
 
 static void add_all(const work *w, fin_result *result)
@@ -264,17 +260,15 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
 {
     work *w = user;
     int64_t count = w->v->own.repetitions;
-    fin_status status = FIN_OK;
     fini_mixed_truth(&w->model, &w->world, 0, 0, w->best);
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         if (fini_report(progress, "learning", (double)i, (double)count))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = once(w, i, err);
+            FINI_TRY(once(w, i, err));
     }
-    if (!status)
-        add_all(w, result);
-    return status;
+    add_all(w, result);
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,

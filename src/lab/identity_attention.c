@@ -200,10 +200,8 @@ static fin_status density_at(int64_t L, const double *keys, const double *values
         t->x[q] = 2 * FINI_PI * (q + 0.5) / Q - FINI_PI;
         on_circle(t->x[q], queries + 2 * q);
     }
-    fin_status status = fini_attend(&cross, &(fini_tokens){L, 2, 2, 2, keys, values}, Q, queries,
-                                    attention, NULL, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_attend(&cross, &(fini_tokens){L, 2, 2, 2, keys, values}, Q, queries, attention,
+                         NULL, err));
     densities(L, values, kappa_v, work + L);
     for (int q = 0; q < Q; q++) {
         weigh(L, keys, queries + 2 * q, kappa, work);

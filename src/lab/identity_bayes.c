@@ -78,13 +78,12 @@ static fin_status covariances_process(const fini_context *c, const fin_latent_se
 {
     int64_t L = c->L, Q = c->Q, d = c->shape.dk;
     const fin_covariance kernel = {s->kernel, s->scale, s->degree, s->offset};
-    fin_status status = fin_covariance_matrix(&kernel, d, L, c->keys, L, c->keys, j->K, err);
-    if (!status)
-        status = fin_covariance_matrix(&kernel, d, L, c->keys, Q, c->queries, j->k, err);
-    for (int64_t b = 0; b < Q && !status; b++)
-        status = fin_covariance_matrix(&kernel, d, 1, c->queries + b * d, 1, c->queries + b * d,
-                                       j->own + b, err);
-    return status;
+    FINI_TRY(fin_covariance_matrix(&kernel, d, L, c->keys, L, c->keys, j->K, err));
+    FINI_TRY(fin_covariance_matrix(&kernel, d, L, c->keys, Q, c->queries, j->k, err));
+    for (int64_t b = 0; b < Q; b++)
+        FINI_TRY(fin_covariance_matrix(&kernel, d, 1, c->queries + b * d, 1, c->queries + b * d,
+                                       j->own + b, err));
+    return FIN_OK;
 }
 
 static fin_status joint_open(joint *j, const fini_context *c, const fin_latent_settings *s,

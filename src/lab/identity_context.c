@@ -40,24 +40,19 @@ fin_status fini_context_open(fini_context *context, const char *family,
                              int64_t Q, fin_error *err)
 {
     *context = (fini_context){.L = L, .Q = Q};
-    fin_status status =
-        fin_latent_create(&context->latent, fin_family_find(family), settings, seed, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_latent_create(&context->latent, fin_family_find(family), settings, seed, err));
     fin_latent_get_shape(context->latent, &context->shape);
     lay_out(context);
-    status = fini_arena_open(&context->arena, "a context", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&context->arena, "a context", err));
     lay_out(context);
     const fin_latent_sample sample = {
         1, L, Q, context->keys, context->values, context->queries, NULL, NULL, NULL};
-    status = fin_latent_draw(context->latent, 0, &sample, err);
-    if (!status && context->phi)
-        status = fin_latent_features(context->latent, L, context->keys, context->phi, err);
-    if (!status && context->phi)
-        status = fin_latent_features(context->latent, Q, context->queries, context->phi_q, err);
-    return status;
+    FINI_TRY(fin_latent_draw(context->latent, 0, &sample, err));
+    if (context->phi)
+        FINI_TRY(fin_latent_features(context->latent, L, context->keys, context->phi, err));
+    if (context->phi)
+        FINI_TRY(fin_latent_features(context->latent, Q, context->queries, context->phi_q, err));
+    return FIN_OK;
 }
 
 void fini_context_close(fini_context *context)

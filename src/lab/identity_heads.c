@@ -71,9 +71,7 @@ static fin_status open_blocks(blocks *b, const fini_identity_values *values, fin
     *b =
         (blocks){.H = H, .D = D, .d = H * D + H, .L = values->own.L, .noise = values->blocks.noise};
     lay_out(b);
-    fin_status status = fini_arena_open(&b->arena, "blocks of a latent", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&b->arena, "blocks of a latent", err));
     lay_out(b);
     for (int64_t h = 0; h < H; h++) { /* maps that pick numbers of a token */
         for (int64_t i = 0; i < D; i++)

@@ -18,9 +18,7 @@ static fin_status open_concept(const fini_identity_values *values, int64_t model
                                fin_latent_settings *s, fin_random *r, fin_error *err)
 {
     *c = (fini_context){.latent = NULL};
-    fin_status status = fini_family_defaults("concept", s, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_family_defaults("concept", s, err));
     fini_identity_random(values, model, r);
     s->d = 2 + fin_random_below(r, 4);
     s->dv = 1 + fin_random_below(r, 3);
@@ -55,10 +53,9 @@ static fin_status open_changed(changed *h, const fini_context *c, fin_error *err
 {
     *h = (changed){.phi = NULL};
     lay_out(h, c);
-    fin_status status = fini_arena_open(&h->arena, "changed tokens", err);
-    if (!status)
-        lay_out(h, c);
-    return status;
+    FINI_TRY(fini_arena_open(&h->arena, "changed tokens", err));
+    lay_out(h, c);
+    return FIN_OK;
 }
 
 /* cme on `tokens` rows (phi, values) against cme on the context itself. */
@@ -68,11 +65,8 @@ static fin_status compare(const fin_cross_settings *cross, fini_context *c, chan
     int64_t D = c->shape.features, dv = c->shape.dv;
     const fini_tokens own = {c->L, D, dv, dv, c->phi, c->values};
     const fini_tokens other = {tokens, D, dv, dv, h->phi, h->values};
-    fin_status status = fini_attend(cross, &own, c->Q, c->phi_q, c->mean, c->variance, err);
-    if (!status)
-        status = fini_attend(cross, &other, c->Q, c->phi_q, h->mean, h->variance, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_attend(cross, &own, c->Q, c->phi_q, c->mean, c->variance, err));
+    FINI_TRY(fini_attend(cross, &other, c->Q, c->phi_q, h->mean, h->variance, err));
     if (isnan(t->worst))
         t->worst = t->worst_variance = 0;
     fini_widen(c->mean, h->mean, c->Q * dv, &t->worst);
@@ -204,16 +198,14 @@ CHANGE(compression)
 /* The context is cut at a third and at two thirds; the parts are added in the other order. */
 static fin_status merge_parts(const fini_context *c, changed *h, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    for (int part = 2; part >= 0 && !status; part--) {
+    for (int part = 2; part >= 0; part--) {
         int64_t first = c->L * part / 3, end = c->L * (part + 1) / 3;
         memset(h->other, 0, (size_t)c->shape.statistic * sizeof(double));
-        status = fin_latent_accumulate(c->latent, end - first, c->keys + first * c->shape.dk,
-                                       c->values + first * c->shape.dv, h->other, err);
-        if (!status)
-            status = fin_latent_merge(c->latent, h->other, h->statistic, err);
+        FINI_TRY(fin_latent_accumulate(c->latent, end - first, c->keys + first * c->shape.dk,
+                                       c->values + first * c->shape.dv, h->other, err));
+        FINI_TRY(fin_latent_merge(c->latent, h->other, h->statistic, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 CHANGE(merge)

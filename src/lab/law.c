@@ -68,9 +68,7 @@ static fin_status collect(const fin_train *train, const char *engine, int64_t ru
 {
     for (int64_t r = 0; r < runs; r++) {
         fin_run run;
-        fin_status status = fin_train_get_run(train, r, &run, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_train_get_run(train, r, &run, err));
         if (run.status == FIN_RUN_DIVERGED)
             return fini_fail(err, FIN_ERR_NUMERIC,
                              "run %lld of the %s engine diverged behind step %lld; a smaller alpha "

@@ -16,13 +16,10 @@ fin_status fini_learner_groups(fini_learner_values *v, fin_group list[FIN_GROUPS
                                fin_error *err)
 {
     const fin_task_kind *kind = fin_task_find(v->family);
-    fin_status status = FIN_OK;
     if (kind)
         list[(*count)++] = (fin_group){fin_task_kind_table(kind), &v->task};
     else
-        status = fin_word_group("family", v->family, &v->latent, list, count, err);
-    if (status)
-        return status;
+        FINI_TRY(fin_word_group("family", v->family, &v->latent, list, count, err));
     list[(*count)++] = (fin_group){kind ? &task_corpus_table : &fin_corpus_table, &v->corpus};
     list[(*count)++] = (fin_group){&fin_encoder_table, &v->encoder};
     list[(*count)++] = (fin_group){&fin_learn_table, &v->learn};
@@ -44,18 +41,16 @@ static fin_status open_corpus(fini_learner *o, const fini_learner_values *v, fin
     uint64_t seed = (uint64_t)v->learn.seed;
     const fin_task_kind *kind = fin_task_find(v->family);
     if (!kind) {
-        fin_status status =
-            fin_latent_create(&o->latent, fin_family_find(v->family), &v->latent, seed, err);
-        return status ? status : fin_corpus_latent(&o->corpus, &v->corpus, o->latent, seed, err);
+        FINI_TRY(fin_latent_create(&o->latent, fin_family_find(v->family), &v->latent, seed, err));
+        return fin_corpus_latent(&o->corpus, &v->corpus, o->latent, seed, err);
     }
     fin_corpus_settings corpus; /* rows that the small table has not */
     fin_settings_defaults(&fin_corpus_table, &corpus, sizeof corpus);
     corpus.objective = FIN_OBJECTIVE_SUPERVISED;
     corpus.answer = v->corpus.answer;
     corpus.samples = v->corpus.samples;
-    fin_status status =
-        fin_task_create(&o->task, kind, &v->task, NULL, seed, FIN_TASK_AMBIENT, err);
-    return status ? status : fin_corpus_task(&o->corpus, &corpus, o->task, err);
+    FINI_TRY(fin_task_create(&o->task, kind, &v->task, NULL, seed, FIN_TASK_AMBIENT, err));
+    return fin_corpus_task(&o->corpus, &corpus, o->task, err);
 }
 
 fin_status fini_learner_open(fini_learner *o, const fini_learner_values *v, fin_error *err)

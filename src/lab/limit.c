@@ -96,10 +96,10 @@ fin_status fini_limit_load(fini_limit *w, int64_t context, const fin_progress *p
 {
     uint64_t sample = (uint64_t)w->longest << 32 | (uint64_t)context;
     fini_rate_draw(&w->law, w->v->seed, FINI_STREAM_RATE_KEYS, sample, w->longest, w->keys);
-    fin_status status = fin_cross_load(w->cme, w->v->L, w->keys, w->keys, progress, err);
-    if (!status && w->softmax)
-        status = fin_cross_load(w->softmax, w->longest, w->keys, w->keys, progress, err);
-    return status;
+    FINI_TRY(fin_cross_load(w->cme, w->v->L, w->keys, w->keys, progress, err));
+    if (w->softmax)
+        FINI_TRY(fin_cross_load(w->softmax, w->longest, w->keys, w->keys, progress, err));
+    return FIN_OK;
 }
 
 /* ---- gain --------------------------------------------------------------------------------------- */
@@ -126,10 +126,7 @@ static fin_status mean_gain(fini_limit *w, fin_cross *cross, const fin_progress 
     for (int64_t first = 0; first < w->asked; first += w->block) {
         int64_t left = w->asked - first, count = left < w->block ? left : w->block;
         const double *queries = w->queries + first * v->d;
-        fin_status status =
-            fin_cross_predict(cross, count, queries, w->out, NULL, w->weights, progress, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_cross_predict(cross, count, queries, w->out, NULL, w->weights, progress, err));
         for (int64_t i = 0; i < count; i++)
             for (int64_t l = 0; l < v->L; l++)
                 sum += w->weights[i * v->L + l] *
@@ -145,12 +142,9 @@ static fin_status one_gain(fini_limit *w, int64_t context, const fin_progress *p
 {
     uint64_t sample = (uint64_t)w->longest << 32 | (uint64_t)context;
     fini_rate_draw(&w->law, w->v->seed, FINI_STREAM_RATE_QUERIES, sample, w->asked, w->queries);
-    fin_status status = fini_limit_load(w, context, progress, err);
-    if (!status)
-        status = mean_gain(w, w->cme, progress, &w->first, err);
-    if (!status)
-        status = mean_gain(w, w->softmax, progress, &w->second, err);
-    return status;
+    FINI_TRY(fini_limit_load(w, context, progress, err));
+    FINI_TRY(mean_gain(w, w->cme, progress, &w->first, err));
+    return mean_gain(w, w->softmax, progress, &w->second, err);
 }
 
 /* ---- dimension ---------------------------------------------------------------------------------- */
@@ -207,15 +201,13 @@ static fin_status measure(fini_limit *w, fin_result *result, const fin_progress 
 {
     fin_status (*const one[])(fini_limit *, int64_t, const fin_progress *,
                               fin_error *) = {one_gain, fini_limit_one_ratio, one_dimension};
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < w->v->contexts && !status; i++) {
-        status = one[w->v->measure](w, i, progress, err);
-        if (!status && fini_report(progress, "limit", (double)i, (double)w->v->contexts))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+    for (int64_t i = 0; i < w->v->contexts; i++) {
+        FINI_TRY(one[w->v->measure](w, i, progress, err));
+        if (fini_report(progress, "limit", (double)i, (double)w->v->contexts))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    if (!status)
-        add_results(w, result);
-    return status;
+    add_results(w, result);
+    return FIN_OK;
 }
 
 static fin_status create(fini_limit *w, fin_error *err)
@@ -223,14 +215,12 @@ static fin_status create(fini_limit *w, fin_error *err)
     const fini_limit_settings *v = w->v;
     fin_cross_settings cme = cross_of(v, FIN_CROSS_CME), softmax = cross_of(v, FIN_CROSS_SOFTMAX);
     layout(w, &w->arena);
-    fin_status status = fini_arena_open(&w->arena, "the contexts of a limit", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&w->arena, "the contexts of a limit", err));
     layout(w, &w->arena);
-    status = fin_cross_create(&w->cme, &cme, NULL, v->d, v->d, v->L, err);
-    if (!status && v->measure != FINI_LIMIT_DIMENSION)
-        status = fin_cross_create(&w->softmax, &softmax, NULL, v->d, v->d, w->longest, err);
-    return status;
+    FINI_TRY(fin_cross_create(&w->cme, &cme, NULL, v->d, v->d, v->L, err));
+    if (v->measure != FINI_LIMIT_DIMENSION)
+        FINI_TRY(fin_cross_create(&w->softmax, &softmax, NULL, v->d, v->d, w->longest, err));
+    return FIN_OK;
 }
 
 static fin_status run(const void *values, fin_result *result, const fin_progress *progress,

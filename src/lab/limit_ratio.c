@@ -50,10 +50,8 @@ static fin_status in_plane(fini_limit *w, fin_cross *cross, const fin_progress *
     int64_t d = w->v->d;
     for (int64_t first = 0; first < w->asked; first += w->block) {
         int64_t left = w->asked - first, count = left < w->block ? left : w->block;
-        fin_status status = fin_cross_predict(cross, count, w->queries + first * d, w->out, NULL,
-                                              NULL, progress, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_cross_predict(cross, count, w->queries + first * d, w->out, NULL, NULL,
+                                   progress, err));
         for (int64_t i = 0; i < count; i++) {
             const double *q = w->queries + (first + i) * d, *side = w->side + (first + i) * d;
             const double along[2] = {fini_dot_in_order(d, w->out + i * d, q),
@@ -74,13 +72,10 @@ fin_status fini_limit_one_ratio(fini_limit *w, int64_t context, const fin_progre
 {
     double *planar = w->planar + FINI_LIMIT_PLANE * context;
     turn(w, context);
-    fin_status status = fini_limit_load(w, context, progress, err);
-    if (!status)
-        status = in_plane(w, w->cme, progress, planar, NULL, err);
-    if (!status)
-        status = in_plane(w, w->softmax, progress, planar + 2,
-                          w->v->longer == 1 ? planar + 4 : NULL, err);
-    return status;
+    FINI_TRY(fini_limit_load(w, context, progress, err));
+    FINI_TRY(in_plane(w, w->cme, progress, planar, NULL, err));
+    return in_plane(w, w->softmax, progress, planar + 2, w->v->longer == 1 ? planar + 4 : NULL,
+                    err);
 }
 
 /* Ratio, cosine and proportion of the mean outputs, without one context (or none: -1). */

@@ -90,14 +90,11 @@ static fin_status judge(const fin_fit *fit, const fini_mil_bags *room, double *m
                         double *accuracy, fin_error *err)
 {
     fin_fit_score score;
-    fin_status status = fin_fit_predict(fit, &room->bags, mean, NULL, NULL, err);
-    if (!status)
-        status = fin_fit_judge(room->bags.n, 2, room->labels, mean, NULL, NULL, &score, err);
-    if (!status) {
-        *auc = score.auc;
-        *accuracy = score.accuracy;
-    }
-    return status;
+    FINI_TRY(fin_fit_predict(fit, &room->bags, mean, NULL, NULL, err));
+    FINI_TRY(fin_fit_judge(room->bags.n, 2, room->labels, mean, NULL, NULL, &score, err));
+    *auc = score.auc;
+    *accuracy = score.accuracy;
+    return FIN_OK;
 }
 
 /* score: room for (SCORES + 1, tokens). What the fit cannot say is NaN. */

@@ -69,13 +69,10 @@ fin_status fini_lab_frame_run(const fini_lab_frame *frame, void *work, fin_resul
                               const fin_progress *progress, fin_error *err)
 {
     frame->lay_out(work);
-    fin_status status = fini_blas_ready(err);
-    if (!status)
-        status = fini_arena_open(frame->arena, frame->what, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_blas_ready(err));
+    FINI_TRY(fini_arena_open(frame->arena, frame->what, err));
     frame->lay_out(work);
-    status = frame->measure(work, result, progress, err);
+    fin_status status = frame->measure(work, result, progress, err);
     fini_arena_close(frame->arena);
     return status;
 }

@@ -164,16 +164,14 @@ fin_status fini_mixed_fit_descend(fini_mixed_fit *fit, const fini_mixed_rows *ro
     memcpy(fit->from, theta, (size_t)P * sizeof *theta);
     if (!try_step(fit, theta, mu))
         return fini_fail(err, FIN_ERR_NUMERIC, "the derivatives at the start are no numbers");
-    fin_status status = fini_lbfgs_create(&search, P, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_lbfgs_create(&search, P, err));
     search.iterations = fit->most;
     search.gradient = fit->enough;
     search.decrease = fit->decrease;
     search.function = whitened;
     search.user = fit;
     memset(fit->step, 0, (size_t)P * sizeof *fit->step);
-    status = fini_lbfgs_run(&search, fit->step, err);
+    fin_status status = fini_lbfgs_run(&search, fit->step, err);
     fit->steps = search.done;
     fini_lbfgs_close(&search);
     fini_spd_upper(fini_hand(P, fit->C), 1, fit->step, 1);

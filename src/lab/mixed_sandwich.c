@@ -105,8 +105,8 @@ static fin_status trace_without(fini_mixed_sandwich *s, int64_t without, double 
     add_up(P, without, s->H);
     add_up(P, without, s->S);
     *trace = *rank = 0;
-    fin_status status = fini_hand_eigen(P, H, s->w, s->room, err);
-    for (int64_t k = 0; k < P && !status; k++) {
+    FINI_TRY(fini_hand_eigen(P, H, s->w, s->room, err));
+    for (int64_t k = 0; k < P; k++) {
         const double *e = H + k * P;
         if (!(s->w[k] > COUNTS * s->w[P - 1]))
             continue;
@@ -114,7 +114,7 @@ static fin_status trace_without(fini_mixed_sandwich *s, int64_t without, double 
         for (int64_t a = 0; a < P; a++)
             *trace += e[a] * fini_hand_dot(P, S + a * P, e) / s->w[k];
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_mixed_sandwich_trace(fini_mixed_sandwich *s, double *trace, double *error,

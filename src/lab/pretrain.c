@@ -83,11 +83,11 @@ static fin_status groups(void *values, fin_group list[FIN_GROUPS], int *count, f
 
 static fin_status labels_of(const pretrain_values *v, int64_t *n, int *count, fin_error *err)
 {
-    fin_status status = fini_parse_wholes(v->labels, "labels", 4, 1000000, n, count, err);
-    if (!status && *count == 0)
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "labels: how many labelled sequences? 16,64,256 is usual");
-    return status;
+    FINI_TRY(fini_parse_wholes(v->labels, "labels", 4, 1000000, n, count, err));
+    if (*count == 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "labels: how many labelled sequences? 16,64,256 is usual");
+    return FIN_OK;
 }
 
 static fin_status check(const void *values, fin_error *err)
@@ -96,9 +96,7 @@ static fin_status check(const void *values, fin_error *err)
     const fin_corpus_settings *c = &v->learner.corpus;
     int64_t n[FINI_WHOLES];
     int count;
-    fin_status status = labels_of(v, n, &count, err);
-    if (status)
-        return status;
+    FINI_TRY(labels_of(v, n, &count, err));
     if (c->objective != FIN_OBJECTIVE_MASKED || c->samples > 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "pretrain: pretraining is masked, on fresh sequences; leave objective and "

@@ -86,9 +86,7 @@ static fin_status check(const void *values, fin_error *err)
 {
     const fini_rate *v = values;
     double bytes, kappa = fini_rate_kappa(v), lam = fini_rate_lam(v);
-    fin_status status = check_idle(v, err);
-    if (status)
-        return status;
+    FINI_TRY(check_idle(v, err));
     if (v->keys == FINI_RATE_GAUSSIAN && fini_rate_quadratic(v) > 0)
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "quadratic = %g: a part of degree 2 is for keys on the sphere; with "
@@ -269,14 +267,11 @@ static fin_status add_theory(const fini_rate *v, fin_result *result, fin_error *
 static fin_status add_all(work *w, fin_result *result, const fin_progress *progress, fin_error *err)
 {
     int64_t contexts = fini_rate_contexts(w->v);
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < contexts && !status; i++) {
-        status = one_context(w, i, progress, err);
-        if (!status && fini_report(progress, "rate", (double)i, (double)contexts))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+    for (int64_t i = 0; i < contexts; i++) {
+        FINI_TRY(one_context(w, i, progress, err));
+        if (fini_report(progress, "rate", (double)i, (double)contexts))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    if (status)
-        return status;
     add_root(result, "rmse", &w->parts[ERROR]);
     add_mean(result, "scaled", &w->parts[ERROR], (double)w->v->L);
     add_mean(result, "values", &w->parts[NOISE], 1);
@@ -293,11 +288,9 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     fin_cross_settings settings = cross_of(v);
     w.block = w.block < v->queries ? w.block : v->queries;
     layout(&w, &w.arena);
-    fin_status status = fini_arena_open(&w.arena, "the contexts of a rate", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&w.arena, "the contexts of a rate", err));
     layout(&w, &w.arena);
-    status = fin_cross_create(&w.cross, &settings, NULL, v->d, w.width, v->L, err);
+    fin_status status = fin_cross_create(&w.cross, &settings, NULL, v->d, w.width, v->L, err);
     if (!status)
         status = add_all(&w, result, progress, err);
     fin_cross_destroy(w.cross);

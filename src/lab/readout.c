@@ -96,12 +96,12 @@ static fin_status prompt_rows(const fin_encoder *encoder, const fin_examples *e,
     else
         pass.answers[0] = p->states;
     fill_prompts(p, &e->sequences);
-    fin_status status = fin_encoder_pass(encoder, &p->sequences, &pass, err);
+    FINI_TRY(fin_encoder_pass(encoder, &p->sequences, &pass, err));
     int64_t numbers = columns / p->count;
-    for (int64_t i = 0; i < e->sequences.n && !status; i++)
+    for (int64_t i = 0; i < e->sequences.n; i++)
         memcpy(x + i * columns, p->states + (p->offsets[i + 1] - p->count) * numbers,
                (size_t)columns * sizeof *x);
-    return status;
+    return FIN_OK;
 }
 
 static fin_status make_rows(fini_readout *o, int kind, const fin_encoder *encoder,

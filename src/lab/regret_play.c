@@ -74,16 +74,13 @@ fin_status fini_regret_open(fini_regret *w, const fini_regret_values *v, const f
     fin_latent_get_shape(latent, &w->shape);
     choose_times(w);
     lay_out(w);
-    fin_status status = fini_arena_open(&w->arena, "sequences", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&w->arena, "sequences", err));
     lay_out(w);
     if (fini_regret_counts(w)) {
-        status = fini_concept_tables(latent, &w->tables, err);
-        if (!status)
-            find_nearest(w);
+        FINI_TRY(fini_concept_tables(latent, &w->tables, err));
+        find_nearest(w);
     }
-    return status;
+    return FIN_OK;
 }
 
 void fini_regret_close(fini_regret *w)
@@ -122,12 +119,11 @@ static fin_status information(fini_regret *w, double *out, fin_error *err)
     for (int64_t i = 0; i < D * D; i++)
         w->factor[i] = scale * w->S[i] + (i % (D + 1) == 0);
     fini_spd A = fini_spd_of(D, w->factor, D);
-    fin_status status = fini_spd_factor(&A, NULL, err);
-    if (!status && A.pivot >= 0)
-        status = fini_fail(err, FIN_ERR_NUMERIC, "I + prior S / noise is not positive definite");
-    if (!status)
-        *out = 0.5 * (double)w->shape.dv * fini_spd_logdet(A);
-    return status;
+    FINI_TRY(fini_spd_factor(&A, NULL, err));
+    if (A.pivot >= 0)
+        return fini_fail(err, FIN_ERR_NUMERIC, "I + prior S / noise is not positive definite");
+    *out = 0.5 * (double)w->shape.dv * fini_spd_logdet(A);
+    return FIN_OK;
 }
 
 static void add_square(const double *phi, int64_t D, double *S)
@@ -172,9 +168,7 @@ static fin_status end_race(fini_regret *w, int64_t i, fin_error *err)
 {
     int64_t z = (int64_t)w->z[0];
     double second = 0;
-    fin_status status = fin_latent_posterior(w->latent, w->statistic, w->posterior, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_latent_posterior(w->latent, w->statistic, w->posterior, err));
     for (int64_t k = 0; k < w->v->latent.concepts; k++)
         second = k != z ? fmax(second, w->posterior[k]) : second;
     if (!(second > 0) && w->v->latent.concepts > 1)

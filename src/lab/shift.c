@@ -104,9 +104,7 @@ static fin_status find_kappa(work *w, fin_error *err)
                 A[j * d + i] = keep;
             }
     }
-    fin_status status = fini_hand_eigen(d, A, value, room, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_hand_eigen(d, A, value, room, err));
     w->kappa = value[d - 1];
     memcpy(w->x, A + (d - 1) * d, (size_t)d * sizeof *w->x);
     fini_spd_upper(fini_hand(d, C), 1, w->x, 1);

@@ -42,9 +42,7 @@ void fini_covariance_lower(const fin_covariance *c, int64_t d, int64_t n, const 
 static fin_status check(const fin_covariance *c, int64_t d, int64_t n, const double *a, int64_t m,
                         const double *b, const double *out, fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_covariance_table, c, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_covariance_table, c, err));
     if (d < 1 || n < 0 || m < 0 || d > MOST || n > MOST / d || m > MOST / d || n > MOST ||
         (m > 0 && n > MOST / m))
         return fini_fail(err, FIN_ERR_ARGUMENT,

@@ -162,9 +162,7 @@ static void layout(fini_hamilton *o)
 fin_status fini_hamilton_open(fini_hamilton *o, fin_error *err)
 {
     layout(o);
-    fin_status status = fini_arena_open(&o->arena, "a chain", err);
-    if (status)
-        return status;
+    FINI_TRY(fini_arena_open(&o->arena, "a chain", err));
     layout(o);
     o->length = 0.3;
     return FIN_OK;

@@ -29,10 +29,9 @@ fin_status fini_lbfgs_create(fini_lbfgs *o, int64_t n, fin_error *err)
 {
     *o = (fini_lbfgs){.n = n};
     layout(o);
-    fin_status status = fini_arena_open(&o->arena, "a search for a minimum", err);
-    if (!status)
-        layout(o);
-    return status;
+    FINI_TRY(fini_arena_open(&o->arena, "a search for a minimum", err));
+    layout(o);
+    return FIN_OK;
 }
 
 void fini_lbfgs_close(fini_lbfgs *o)
@@ -117,9 +116,7 @@ static fin_status search(fini_lbfgs *o, const double *x, double first, double *v
         double f, along;
         for (int64_t i = 0; i < o->n; i++)
             o->try[i] = x[i] + t * o->d[i];
-        fin_status status = o->function(o->user, o->try, &f, o->try_g, err);
-        if (status)
-            return status;
+        FINI_TRY(o->function(o->user, o->try, &f, o->try_g, err));
         o->evaluations++;
         along = dot(o->n, o->try_g, o->d);
         bool number = isfinite(f) && isfinite(along);
@@ -198,9 +195,7 @@ fin_status fini_lbfgs_next(fini_lbfgs *o, double *x, bool *more, fin_error *err)
         newton = direction(o, 0, 0);
     }
     double first = o->kept || newton ? 1 : fmin(1, 1 / sqrt(dot(o->n, o->g, o->g)));
-    fin_status status = search(o, x, first, &f, &found, err);
-    if (status)
-        return status;
+    FINI_TRY(search(o, x, first, &f, &found, err));
     if (!found && !o->kept)
         return FIN_OK; /* not even downhill: this is as far as the digits go */
     *more = true;

@@ -295,15 +295,14 @@ static fin_status learning(const fini_bag_view *v, fini_page *page, fin_error *e
 
 fin_status fini_bag_curves(const fini_bag_view *v, fini_page *page, fin_error *err)
 {
-    fin_status status = FIN_OK;
     bool labels = v->labels && v->score.count > 0;
     if (labels && v->classes)
-        status = rocs(v, page, err);
-    if (!status && labels)
-        status = v->classes ? calibration(v, page, err) : scatter(v, page, err);
-    if (!status && v->of->size_count > 0 && v->of->sizes)
-        status = learning(v, page, err);
-    return status;
+        FINI_TRY(rocs(v, page, err));
+    if (labels)
+        FINI_TRY(v->classes ? calibration(v, page, err) : scatter(v, page, err));
+    if (v->of->size_count > 0 && v->of->sizes)
+        FINI_TRY(learning(v, page, err));
+    return FIN_OK;
 }
 
 /* ---- the flipping curve ----------------------------------------------------------------------------- */

@@ -496,9 +496,7 @@ static fin_status open_view(fini_bag_view *v, fin_error *err)
         v->own = fini_take(&v->arena, v->n, (size_t)v->width * sizeof(double));
         v->own_sd = fini_take(&v->arena, v->n, (size_t)v->width * sizeof(double));
         v->own_ends = v->classes ? NULL : fini_take(&v->arena, v->n, 2 * sizeof(double));
-        fin_status status = twice ? FIN_OK : fini_arena_open(&v->arena, "a report", err);
-        if (status)
-            return status;
+        FINI_TRY(twice ? FIN_OK : fini_arena_open(&v->arena, "a report", err));
     }
     fin_status status = v->classes ? fin_fit_predict(of->fit, v->bags, v->own, v->own_sd, NULL, err)
                                    : fin_fit_interval(of->fit, v->bags, 0.9, v->own, v->own_sd,
@@ -523,15 +521,13 @@ static fin_status compose(const fini_bag_view *v, fini_page *page, fin_error *er
     fini_html_frame frame;
     snprintf(title, sizeof title, "%s: %.200s", v->of->fresh ? "New bags" : "A fit to bags",
              v->of->data ? v->of->data : "");
-    fin_status status = fini_html_open(&frame, title, page, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_html_open(&frame, title, page, err));
     fini_page_add(page, "<p class=\"summary\">");
     say_score(v, page);
     fini_page_add(page, "</p>\n");
     fini_html_main(page);
     add_short(v, page);
-    status = add_good(v, page, err);
+    fin_status status = add_good(v, page, err);
     if (!status)
         status = add_bags(v, page, err);
     if (!status)

@@ -273,10 +273,10 @@ static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page 
 static fin_status look(const fini_bag_view *v, const fin_bags *bag, const tokens *t, fin_error *err)
 {
     fin_evidence evidence = {.change = t->change, .only = t->only};
-    fin_status status = fin_fit_evidence(v->of->fit, bag, &evidence, NULL, err);
-    if (!status && t->prior)
-        status = fin_fit_locate(v->of->fit, bag, &(fin_locations){.prior = t->prior}, NULL, err);
-    return status;
+    FINI_TRY(fin_fit_evidence(v->of->fit, bag, &evidence, NULL, err));
+    if (t->prior)
+        FINI_TRY(fin_fit_locate(v->of->fit, bag, &(fin_locations){.prior = t->prior}, NULL, err));
+    return FIN_OK;
 }
 
 /* The first few, by probability, or by evidence where there is none. */

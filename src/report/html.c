@@ -259,8 +259,8 @@ static fin_status compose(fini_page *page, fini_html *html, const char *title, b
 static fin_status add_study(void *user, const char *name, const fin_study *study,
                             const fin_error *why, fin_error *err)
 {
-    fin_status status = fini_html_claims(user, name, study, err);
-    return status ? status : fini_html_study(user, name, study, why, err);
+    FINI_TRY(fini_html_claims(user, name, study, err));
+    return fini_html_study(user, name, study, why, err);
 }
 
 /* The page to play with, if it is beside the report, else NULL; for fini_free. */

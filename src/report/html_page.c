@@ -27,11 +27,8 @@ fin_status fini_html_open(fini_html_frame *frame, const char *title, fini_page *
     *frame = (fini_html_frame){{NULL, 0, 0, false}, {NULL, 0, 0, false}};
     fini_html_asset(&frame->style, "report.css");
     fini_html_asset(&frame->script, "report.js");
-    fin_status status = fini_page_status(&frame->style, err);
-    if (!status)
-        status = fini_page_status(&frame->script, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_page_status(&frame->style, err));
+    FINI_TRY(fini_page_status(&frame->script, err));
     fini_page_add(page, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none';"
                         " img-src data:; base-uri 'none'; form-action 'none'; style-src ");

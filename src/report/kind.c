@@ -182,12 +182,11 @@ fin_status fini_figure_build(fini_spec *spec, fini_figure *figure)
     figure->title = fini_figure_copy(figure, text_or(spec->node, "title", ""));
     figure->caption = fini_figure_copy(figure, text_or(spec->node, "caption", ""));
     figure->kind = fini_figure_copy(figure, text_or(spec->node, "kind", ""));
-    fin_status status = fini_figure_check(spec); /* a store may hold a study of another version */
-    if (!status && !figure->failed)
+    FINI_TRY(fini_figure_check(spec)); /* a store may hold a study of another version */
+    if (!figure->failed)
         find_kind(spec)->build(spec, figure);
-    if (!status)
-        status = spec->ask.status ? spec->ask.status : fini_figure_status(figure, spec->ask.err);
-    return status ? status : fini_figure_finish(figure, spec->ask.err);
+    FINI_TRY(spec->ask.status ? spec->ask.status : fini_figure_status(figure, spec->ask.err));
+    return fini_figure_finish(figure, spec->ask.err);
 }
 
 const char *fini_symbol(const char *setting)

@@ -24,12 +24,9 @@ fin_status fini_page_status(const fini_page *page, fin_error *err)
 fin_status fini_page_write(const fini_page *page, const char *path, fin_error *err)
 {
     fini_output *output = NULL;
-    fin_status status = fini_page_status(page, err);
-    if (!status)
-        status = fini_output_open(path, false, &output, err);
-    if (status)
-        return status;
-    status = fini_output_write(output, page->text, page->size, err);
+    FINI_TRY(fini_page_status(page, err));
+    FINI_TRY(fini_output_open(path, false, &output, err));
+    fin_status status = fini_output_write(output, page->text, page->size, err);
     if (!status)
         return fini_output_commit(output, err);
     fini_output_abort(output);

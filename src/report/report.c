@@ -42,14 +42,14 @@ static fin_status list_study(void *user, const char *name, const fin_study *stud
                              const fin_error *why, fin_error *err)
 {
     const list *l = user;
-    fin_status status = study ? FIN_OK : fini_fail(err, why->status, "%s", why->message);
-    for (int i = 0; !status && study->figures && i < study->figures->count; i++) {
+    FINI_TRY(study ? FIN_OK : fini_fail(err, why->status, "%s", why->message));
+    for (int i = 0; study->figures && i < study->figures->count; i++) {
         const fini_node *node = &study->figures->child[i];
         fin_figure_row row = {name, text_of(node, "id"), text_of(node, "title"),
                               text_of(node, "kind")};
-        status = l->row(l->user, &row, err);
+        FINI_TRY(l->row(l->user, &row, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fin_report_figures(fin_store *store, const char *study,
@@ -109,11 +109,10 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
         return fini_figure_status(figure, err);
     fini_spec_missing(figure, block ? block : study->name, frame);
     const fini_column *split = what->split ? fini_frame_column(frame, what->split) : NULL;
-    fin_status status = fini_frame_status(frame, err);
-    if (!status && what->split && fini_frame_rows(frame) > 0 && !(split && split->text))
-        status =
-            fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs", what->split);
-    for (int i = 0; i < what->y_count && !status; i++) {
+    FINI_TRY(fini_frame_status(frame, err));
+    if (what->split && fini_frame_rows(frame) > 0 && !(split && split->text))
+        return fini_fail(err, FIN_ERR_ARGUMENT, "'%.64s' is no setting of these runs", what->split);
+    for (int i = 0; i < what->y_count; i++) {
         fini_line_spec line = {.x = what->x,
                                .take = what->y[i],
                                .label = what->y[i],
@@ -123,9 +122,9 @@ static fin_status build_lines(fin_store *store, const fin_study *study, const fi
                                .fit = what->fit != 0,
                                .several = FINI_SEVERAL_AUTO};
         fini_lines_add(frame, &line, figure, panel);
-        status = fini_figure_status(figure, err);
+        FINI_TRY(fini_figure_status(figure, err));
     }
-    return status ? status : fini_figure_finish(figure, err);
+    return fini_figure_finish(figure, err);
 }
 
 static bool ends_with(const char *path, const char *end)

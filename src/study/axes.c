@@ -319,11 +319,10 @@ fin_status fini_axis_seeds(fini_tree *tree, const fini_node *node, fini_axis *ax
     if (node->kind != FINI_TEXT || !fini_read_number(node->text, &count))
         return fini_node_fail(tree, node, err,
                               "seeds must be a number N, for the seeds 1 to N, or a list");
-    fin_status status = check_count(tree, node, count, 1, "seeds", err);
-    if (!status)
-        status = take_texts(&place, (int64_t)count, axis, err);
-    for (int64_t i = 0; i < axis->count && !status; i++)
+    FINI_TRY(check_count(tree, node, count, 1, "seeds", err));
+    FINI_TRY(take_texts(&place, (int64_t)count, axis, err));
+    for (int64_t i = 0; i < axis->count; i++)
         if (!(axis->texts[i] = number_text(tree, (double)(i + 1))))
-            status = fini_tree_fail_memory(err);
-    return status;
+            FINI_TRY(fini_tree_fail_memory(err));
+    return FIN_OK;
 }

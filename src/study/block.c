@@ -258,9 +258,7 @@ static fin_status find_job(fini_reader *r, const fini_node *node, const fin_comm
     const char *names[COMMANDS], *name;
     char shown[FINI_SHOWN], hint[200];
     int count = 0;
-    fin_status status = fini_node_text(r->tree, node, "command", NULL, &name, r->err);
-    if (status)
-        return status;
+    FINI_TRY(fini_node_text(r->tree, node, "command", NULL, &name, r->err));
     *command = fin_command_find(name);
     if (*command)
         return FIN_OK;
@@ -295,25 +293,19 @@ fin_status fini_read_block(fini_reader *r, const fini_node *node, fini_block *bl
     static const char *const keys[] = {"id",   "command", "set",  "axes", "draws",
                                        "seed", "seeds",   "full", NULL};
     block->node = node;
-    fin_status status = fini_node_keys(r->tree, node, "a block of runs", keys, r->err);
-    if (!status)
-        status = find_job(r, node, &block->command);
-    if (!status)
-        status = fini_read_name(r, node, "id", block->command->name, &block->id);
-    if (status)
-        return status;
+    FINI_TRY(fini_node_keys(r->tree, node, "a block of runs", keys, r->err));
+    FINI_TRY(find_job(r, node, &block->command));
+    FINI_TRY(fini_read_name(r, node, "id", block->command->name, &block->id));
     if (fini_study_block(r->study, block->id)) {
         const fini_node *id = fini_node_get(node, "id");
         return fini_node_fail(r->tree, id ? id : node, r->err,
                               "there are two blocks '%s'; give each an 'id' of its own", block->id);
     }
-    status = read_fixed(r, fini_node_get(node, "set"), block);
-    if (status)
-        return status;
+    FINI_TRY(read_fixed(r, fini_node_get(node, "set"), block));
     void *values = fini_alloc(block->command->size);
     if (!values)
         return fini_fail_memory(r->err, block->command->size, "the settings of a run");
-    status = read_axes(r, node, block, values);
+    fin_status status = read_axes(r, node, block, values);
     if (!status)
         status = check_values(r, block, values);
     fini_free(values);

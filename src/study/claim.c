@@ -69,9 +69,7 @@ static fin_status explain_absence(fin_store *store, const char *study, const fin
                            .where = (const char *const *)m->where.clauses,
                            .where_count = m->where.count,
                            .state = FIN_STATE_FAILED};
-        fin_status status = fin_store_runs(store, &query, keep_first_failure, &first, err);
-        if (status)
-            return status;
+        FINI_TRY(fin_store_runs(store, &query, keep_first_failure, &first, err));
         snprintf(text, sizeof text, "%lld of %lld runs failed; run %s failed: %s", failed, total,
                  first.hash, first.reason);
     } else if (missing > 0) {
@@ -94,11 +92,9 @@ static fin_status evaluate(const fini_measure *m, const fini_frame *frame, fini_
     *bad = 0;
     for (int64_t i = 0; i < fini_frame_rows(frame); i++) {
         fini_number at = {0};
-        fin_status status = fini_formula_frame(m->take, frame, i, &numbers[i], err);
-        if (!status && m->against)
-            status = fini_formula_frame(m->against, frame, i, &at, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_formula_frame(m->take, frame, i, &numbers[i], err));
+        if (m->against)
+            FINI_TRY(fini_formula_frame(m->against, frame, i, &at, err));
         x[i] = at.value;
         *bad += isnan(numbers[i].value) || isnan(at.value);
     }
@@ -153,13 +149,10 @@ static fin_status measure(fin_store *store, const char *study, const fini_measur
                           fini_measured *out, fin_error *err)
 {
     fini_frame *frame;
-    fin_status status =
-        fini_frame_read(store, study, m->block->id, (const char *const *)m->where.clauses,
-                        m->where.count, &frame, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_frame_read(store, study, m->block->id, (const char *const *)m->where.clauses,
+                             m->where.count, &frame, err));
     *out = (fini_measured){.known = true};
-    status = explain_absence(store, study, m, frame, out, err);
+    fin_status status = explain_absence(store, study, m, frame, out, err);
     if (!status && out->known)
         status = reduce(m, frame, out, err);
     fini_frame_destroy(frame);
@@ -208,10 +201,7 @@ static fin_status combine(const fini_claim_plan *plan, const fini_measured *part
         numbers[i].low = parts[i].low;
         numbers[i].high = parts[i].high;
     }
-    fin_status status =
-        fini_formula_values(plan->quantity, names, numbers, plan->count, &number, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_formula_values(plan->quantity, names, numbers, plan->count, &number, err));
     out->known = true;
     out->kind = number.how;
     out->value = number.value;

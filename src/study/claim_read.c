@@ -325,18 +325,17 @@ fin_status fini_claims_read(fin_study *study, const fini_node *list, fin_error *
     if (!study->claims)
         return fini_fail_memory(err, (size_t)list->count * sizeof *study->claims, "claims");
     memset(study->claims, 0, (size_t)list->count * sizeof *study->claims);
-    fin_status status = FIN_OK;
-    while (study->claim_count < list->count && !status) {
+    while (study->claim_count < list->count) {
         int i = study->claim_count++;
-        status = read_claim(study, &list->child[i], &study->claims[i], err);
-        for (int k = 0; k < i && !status; k++)
+        FINI_TRY(read_claim(study, &list->child[i], &study->claims[i], err));
+        for (int k = 0; k < i; k++)
             if (strcmp(study->claims[k].id, study->claims[i].id) == 0)
-                status =
-                    fini_node_fail(study->tree, fini_node_get(&list->child[i], "id"), err,
-                                   "there are two claims '%s'; the first one is in line %d",
-                                   study->claims[i].id, fini_node_get(&list->child[k], "id")->line);
+                FINI_TRY(fini_node_fail(study->tree, fini_node_get(&list->child[i], "id"), err,
+                                        "there are two claims '%s'; the first one is in line %d",
+                                        study->claims[i].id,
+                                        fini_node_get(&list->child[k], "id")->line));
     }
-    return status;
+    return FIN_OK;
 }
 
 void fini_claims_free(fin_study *study)

@@ -237,10 +237,9 @@ static fin_status read_piece(reader *r, const fini_node *node, const char *text,
     trim(text, &name);
     if (name == 0 || (signs == 1 && text[skip - 1] == '!') || !is_value(value, left))
         return fail_form(r, node);
-    fin_status status = open_clause(r, node, text, name, text + skip - signs, signs);
-    if (!status)
-        add_value(r, 0, value, left);
-    return status;
+    FINI_TRY(open_clause(r, node, text, name, text + skip - signs, signs));
+    add_value(r, 0, value, left);
+    return FIN_OK;
 }
 
 static fin_status read_text(reader *r, const fini_node *node)
@@ -268,23 +267,22 @@ static fin_status read_pair(reader *r, const fini_node *node)
     for (int i = 0; i < 6 && count == 2 && first == 0; i++)
         if (values[0].kind == FINI_TEXT && strcmp(values[0].text, signs[i]) == 0)
             sign = values[first++].text;
-    fin_status status = open_clause(r, node, node->name, strlen(node->name), sign, strlen(sign));
-    if (!status && count == 0)
-        status = fail_form(r, node);
-    for (int i = first; i < count && !status; i++) {
+    FINI_TRY(open_clause(r, node, node->name, strlen(node->name), sign, strlen(sign)));
+    if (count == 0)
+        FINI_TRY(fail_form(r, node));
+    for (int i = first; i < count; i++) {
         if (values[i].kind != FINI_TEXT || !is_value(values[i].text, strlen(values[i].text)))
             return fail_form(r, &values[i]);
         add_value(r, i > first ? '|' : 0, values[i].text, strlen(values[i].text));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* The case of `each` that this claim or figure is, as far as `where` does not say otherwise. */
 static fin_status read_case(reader *r, const fini_node *each)
 {
-    fin_status status = FIN_OK;
     int written = r->out->count;
-    for (int i = 0; each && i < each->count && !status; i++) {
+    for (int i = 0; each && i < each->count; i++) {
         const char *name = each->child[i].name;
         bool skip = !fini_block_has_setting(r->block, name);
         for (int k = 0; k < written && !skip; k++) {
@@ -292,9 +290,9 @@ static fin_status read_case(reader *r, const fini_node *each)
             skip = length == strlen(name) && memcmp(r->out->clauses[k], name, length) == 0;
         }
         if (!skip)
-            status = read_pair(r, &each->child[i]);
+            FINI_TRY(read_pair(r, &each->child[i]));
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_where_read(const fin_study *study, const fini_block *block, const fini_node *map,

@@ -35,10 +35,8 @@ static fin_status visit_one(fin_store *store, const fini_studies *which, const c
     fin_study *study = NULL;
     fin_error why = {FIN_OK, ""};
     int64_t id;
-    fin_status status = fini_store_find_study(store, name, &id, err);
-    if (status)
-        return status;
-    status = fini_store_study(store, name, &study, &why);
+    FINI_TRY(fini_store_find_study(store, name, &id, err));
+    fin_status status = fini_store_study(store, name, &study, &why);
     if (status == FIN_ERR_MEMORY || status == FIN_ERR_CANCELLED)
         return fini_fail(err, status, "%s", why.message);
     status = visit(user, name, study, &why, err);

@@ -193,15 +193,15 @@ static fin_status copy(unfolder *u, const fini_node *from, const word *words, fi
         return status;
     }
     out->child = take(u, (size_t)from->count, sizeof *out->child);
-    fin_status status = out->child ? FIN_OK : fail_room(u);
-    for (int i = 0; i < from->count && !status; i++) {
+    FINI_TRY(out->child ? FIN_OK : fail_room(u));
+    for (int i = 0; i < from->count; i++) {
         const fini_node *child = &from->child[i];
         if (from->kind == FINI_MAP && strcmp(child->name, "each") == 0)
             return fini_node_fail_key(u->r->tree, child, u->r->err,
                                       "'each' stands in a claim, a figure or a line");
-        status = copy(u, child, words, &out->child[i]);
+        FINI_TRY(copy(u, child, words, &out->child[i]));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* The map without `key`, and what `more` has beside it. */
@@ -245,23 +245,19 @@ static fin_status put_case(unfolder *u, fini_node *map, const word *words, bool 
 static fin_status add_member(unfolder *u, const fini_node *item, const place *at, list *out)
 {
     fini_node merged, member;
-    fin_status status = merge(u, item, "each", at->defaults, &merged);
-    if (!status)
-        status = copy(u, &merged, at->words, &member);
-    if (status)
-        return status;
+    FINI_TRY(merge(u, item, "each", at->defaults, &merged));
+    FINI_TRY(copy(u, &merged, at->words, &member));
     fini_node *id = fini_node_find(&member, "id");
     const fini_node *given = fini_node_get(&merged, "id");
     fini_node *values = fini_node_find(&member, "values");
     bool line = strcmp(at->key, "lines") == 0;
     if (at->words && !line && id && id->kind == FINI_TEXT && strcmp(given->text, id->text) == 0)
-        status = mark_id(u, id, at->words);
-    for (int i = 0; values && values->kind == FINI_MAP && i < values->count && !status; i++)
+        FINI_TRY(mark_id(u, id, at->words));
+    for (int i = 0; values && values->kind == FINI_MAP && i < values->count; i++)
         if (values->child[i].kind == FINI_MAP)
-            status = put_case(u, &values->child[i], at->words, false);
-    if (!status)
-        status = put_case(u, &member, at->words, line && !fini_node_get(&member, "from"));
-    return status ? status : push(u, out, &member);
+            FINI_TRY(put_case(u, &values->child[i], at->words, false));
+    FINI_TRY(put_case(u, &member, at->words, line && !fini_node_get(&member, "from")));
+    return push(u, out, &member);
 }
 
 /* ---- cases ------------------------------------------------------------------------------------ */
@@ -272,8 +268,8 @@ static fin_status unfold_case(unfolder *u, const fini_node *item, const place *a
     if (!group)
         return add_member(u, item, at, out);
     fini_node defaults;
-    fin_status status = merge(u, item, at->key, at->defaults, &defaults);
-    return status ? status : unfold_list(u, group, &(place){at->key, &defaults, at->words}, out);
+    FINI_TRY(merge(u, item, at->key, at->defaults, &defaults));
+    return unfold_list(u, group, &(place){at->key, &defaults, at->words}, out);
 }
 
 static fin_status check_used(const unfolder *u, const fini_node *variable, bool used)
@@ -335,28 +331,26 @@ static fin_status unfold_each(unfolder *u, const fini_node *item, const fini_nod
         return fini_node_fail(u->r->tree, values, u->r->err,
                               "'%.64s' needs a list of values, such as {d: [2, 3]}", values->name);
     bool used = false;
-    fin_status status = FIN_OK;
-    for (int i = 0; i < values->count && !status; i++)
-        status = unfold_value(u, item, each, variable, &values->child[i], at, &used, out);
-    return status ? status : check_used(u, values, used);
+    for (int i = 0; i < values->count; i++)
+        FINI_TRY(unfold_value(u, item, each, variable, &values->child[i], at, &used, out));
+    return check_used(u, values, used);
 }
 
 static fin_status unfold_list(unfolder *u, const fini_node *from, const place *at, list *out)
 {
-    fin_status status = FIN_OK;
     if (from->kind != FINI_LIST)
         return fini_node_fail(u->r->tree, from, u->r->err, "%s must be a list", at->key);
-    for (int i = 0; i < from->count && !status; i++) {
+    for (int i = 0; i < from->count; i++) {
         const fini_node *item = &from->child[i], *each = fini_node_get(item, "each");
         if (item->kind != FINI_MAP) /* whoever reads it says what it should be */
-            status = push(u, out, item);
+            FINI_TRY(push(u, out, item));
         else if (each && each->kind != FINI_MAP)
-            status = fini_node_fail(u->r->tree, each, u->r->err,
-                                    "'each' must be a map, such as {d: [2, 3], keys: [sphere]}");
+            FINI_TRY(fini_node_fail(u->r->tree, each, u->r->err,
+                                    "'each' must be a map, such as {d: [2, 3], keys: [sphere]}"));
         else
-            status = unfold_each(u, item, each, 0, at, out);
+            FINI_TRY(unfold_each(u, item, each, 0, at, out));
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_unfold(fini_reader *r, const char *key, const fini_node **out)

@@ -21,9 +21,7 @@ static fin_status part(fini_tree *tree, fini_node *block, const char *key, fini_
         return FIN_OK;
     if (!node) {
         fini_node empty = fini_node_empty(block, FINI_MAP);
-        fin_status status = fini_node_put(tree, block, key, &empty, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_node_put(tree, block, key, &empty, err));
         node = fini_node_find(block, key);
     }
     *out = node->kind == FINI_MAP ? node : NULL;
@@ -111,17 +109,17 @@ fin_status fini_edit_full(fini_tree *tree, bool full, int *left_out, fin_error *
     fini_node *runs = fini_node_find(fini_yaml_root(tree), "runs");
     fini_node *claims = fini_node_find(fini_yaml_root(tree), "claims");
     *left_out = 0;
-    fin_status status = sift_claims(tree, claims, full, left_out, err);
-    for (int i = 0; runs && runs->kind == FINI_LIST && i < runs->count && !status; i++) {
+    FINI_TRY(sift_claims(tree, claims, full, left_out, err));
+    for (int i = 0; runs && runs->kind == FINI_LIST && i < runs->count; i++) {
         fini_node *block = &runs->child[i], *found = fini_node_find(block, "full");
         if (!found)
             continue;
         fini_node copy = *found; /* its children stay where they are */
         fini_node_remove(block, "full");
         if (full)
-            status = merge_block(tree, block, &copy, err);
+            FINI_TRY(merge_block(tree, block, &copy, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 bool fini_edit_has_full(const fini_tree *tree)
@@ -175,9 +173,7 @@ static fin_status find_block(const change *c, const char *id, fini_node **out)
 static fin_status put_long(change *c)
 {
     fini_node *block;
-    fin_status status = find_block(c, c->parts[1], &block);
-    if (status)
-        return status;
+    FINI_TRY(find_block(c, c->parts[1], &block));
     const char *key = c->parts[2];
     bool settings = strcmp(key, "set") == 0 || strcmp(key, "axes") == 0, known = settings;
     char hint[200], shown[FINI_SHOWN];
@@ -211,12 +207,11 @@ static fin_status put_short(change *c, const char *name)
 {
     bool all = c->count == 2 && strcmp(c->parts[0], "*") == 0;
     fini_node *block = &c->runs->child[0];
-    fin_status status = c->count == 2 && !all ? find_block(c, c->parts[0], &block) : FIN_OK;
-    if (!status)
-        status = put_in(c, block, name);
-    for (int64_t i = 1; all && i < c->runs->count && !status; i++)
-        status = put_in(c, &c->runs->child[i], name);
-    return status;
+    FINI_TRY(c->count == 2 && !all ? find_block(c, c->parts[0], &block) : FIN_OK);
+    FINI_TRY(put_in(c, block, name));
+    for (int64_t i = 1; all && i < c->runs->count; i++)
+        FINI_TRY(put_in(c, &c->runs->child[i], name));
+    return FIN_OK;
 }
 
 static fin_status put_change(change *c)
@@ -267,9 +262,7 @@ fin_status fini_edit_set(fini_tree *tree, const char *text, fin_error *err)
     change c = {.tree = tree, .err = err};
     bool words =
         strcmp(path, "title") == 0 || strcmp(path, "source") == 0 || strcmp(path, "about") == 0;
-    fin_status status = fini_tree_graft(tree, path, equal + 1, words, &c.value, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_tree_graft(tree, path, equal + 1, words, &c.value, err));
     if (fini_node_is_null(&c.value))
         return fini_node_fail(tree, &c.value, err, "there is no value after the '='");
     return split(&c, path) ? put_change(&c) : fail_form(&c);

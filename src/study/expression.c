@@ -135,8 +135,8 @@ fin_status fini_formula_frame(const fini_formula *formula, const fini_frame *fra
         if (!c) {
             int count;
             const char *const *names = fini_frame_names(frame, &count);
-            fin_status status = fini_frame_status(frame, err); /* it could not be read? */
-            return status ? status : unknown_name(formula->names[i], names, count, err);
+            FINI_TRY(fini_frame_status(frame, err)); /* it could not be read? */
+            return unknown_name(formula->names[i], names, count, err);
         }
         fini_number n = fini_number_make(c->value[row], c->error ? c->error[row] : 0,
                                          c->how ? c->how[row] : FIN_HOW_CLOSED,

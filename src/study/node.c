@@ -119,10 +119,9 @@ fin_status fini_node_text(const fini_tree *tree, const fini_node *map, const cha
                           const char *fallback, const char **text, fin_error *err)
 {
     const fini_node *node;
-    fin_status status = text_child(tree, map, key, !fallback, "a text", &node, err);
-    if (!status)
-        *text = node ? node->text : fallback;
-    return status;
+    FINI_TRY(text_child(tree, map, key, !fallback, "a text", &node, err));
+    *text = node ? node->text : fallback;
+    return FIN_OK;
 }
 
 bool fini_read_number(const char *text, double *number)
@@ -136,9 +135,7 @@ fin_status fini_node_number(const fini_tree *tree, const fini_node *map, const c
 {
     const fini_node *node;
     char shown[FINI_SHOWN];
-    fin_status status = text_child(tree, map, key, isnan(fallback), "a number", &node, err);
-    if (status)
-        return status;
+    FINI_TRY(text_child(tree, map, key, isnan(fallback), "a number", &node, err));
     *number = fallback;
     if (node && !fini_read_number(node->text, number))
         return fini_node_fail(tree, node, err, "%s = '%s'; it must be a number", key,
@@ -151,9 +148,7 @@ fin_status fini_node_flag(const fini_tree *tree, const fini_node *map, const cha
 {
     const fini_node *node;
     char shown[FINI_SHOWN];
-    fin_status status = text_child(tree, map, key, fallback < 0, "true or false", &node, err);
-    if (status)
-        return status;
+    FINI_TRY(text_child(tree, map, key, fallback < 0, "true or false", &node, err));
     *flag = fallback > 0;
     if (!node)
         return FIN_OK;
@@ -249,8 +244,7 @@ fin_status fini_node_copy(fini_tree *tree, const fini_node *from, fini_node *out
     out->child = fini_tree_take(tree, from->count, sizeof *out->child);
     if (!out->child)
         return fini_tree_fail_memory(err);
-    fin_status status = FIN_OK;
-    for (int i = 0; i < from->count && !status; i++)
-        status = fini_node_copy(tree, &from->child[i], &out->child[i], err);
-    return status;
+    for (int i = 0; i < from->count; i++)
+        FINI_TRY(fini_node_copy(tree, &from->child[i], &out->child[i], err));
+    return FIN_OK;
 }

@@ -86,9 +86,8 @@ static fin_status check_position(const fin_study *study, int64_t i, fin_error *e
 
 fin_status fini_study_settings(const fin_study *study, int64_t i, void *values, fin_error *err)
 {
-    fin_status status = check_position(study, i, err);
-    return status ? status
-                  : settings_of(study, fini_study_block_at(study, i), i, true, values, err);
+    FINI_TRY(check_position(study, i, err));
+    return settings_of(study, fini_study_block_at(study, i), i, true, values, err);
 }
 
 /* Settings that do not fit together are a run too: one that will fail, and say why. */
@@ -96,11 +95,8 @@ fin_status fini_study_get_run(const fin_study *study, int64_t i, void *values, f
                               fin_error *err)
 {
     const fini_block *block = fini_study_block_at(study, i);
-    fin_status status = settings_of(study, block, i, false, values, err);
-    if (!status)
-        status = fin_command_text(block->command, values, out->settings, sizeof out->settings, err);
-    if (status)
-        return status;
+    FINI_TRY(settings_of(study, block, i, false, values, err));
+    FINI_TRY(fin_command_text(block->command, values, out->settings, sizeof out->settings, err));
     out->block = block->id;
     out->command = block->command->name;
     fini_hash(out->settings, out->hash);
@@ -110,14 +106,12 @@ fin_status fini_study_get_run(const fin_study *study, int64_t i, void *values, f
 fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, fin_error *err)
 {
     FINI_NEED(err, study, out);
-    fin_status status = check_position(study, i, err);
-    if (status)
-        return status;
+    FINI_TRY(check_position(study, i, err));
     size_t size = fini_study_block_at(study, i)->command->size;
     void *values = fini_alloc(size);
     if (!values)
         return fini_fail_memory(err, size, "the settings of a run");
-    status = fini_study_get_run(study, i, values, out, err);
+    fin_status status = fini_study_get_run(study, i, values, out, err);
     fini_free(values);
     return status;
 }

@@ -46,9 +46,7 @@ fin_status fin_ranks_sum(int64_t blocks, int64_t n, double *parts, double *sum, 
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "a sum of %lld blocks of %lld numbers; neither can be negative",
                          (long long)blocks, (long long)n);
-    fin_status status = fini_ranks_begin_sum(err);
-    if (status)
-        return status;
+    FINI_TRY(fini_ranks_begin_sum(err));
     fin_ranks_share(blocks, &first, &count);
     for (int64_t h = 1; h < blocks; h *= 2) {
         int64_t a = first < h ? 0 : (first - h + 2 * h - 1) / (2 * h) * (2 * h);

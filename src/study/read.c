@@ -73,10 +73,10 @@ static fin_status keep_call(fini_tree *tree, const char *text, size_t size,
 /* Changes to the tree, then the study. */
 static fin_status read_changed(fini_reader *r, const fin_study_changes *changes)
 {
-    fin_status status = fini_edit_full(r->tree, r->study->full, &r->study->left_out, r->err);
-    for (int i = 0; changes && i < changes->count && !status; i++)
-        status = fini_edit_set(r->tree, changes->set[i], r->err);
-    return status ? status : read_root(r);
+    FINI_TRY(fini_edit_full(r->tree, r->study->full, &r->study->left_out, r->err));
+    for (int i = 0; changes && i < changes->count; i++)
+        FINI_TRY(fini_edit_set(r->tree, changes->set[i], r->err));
+    return read_root(r);
 }
 
 /* The study with the sizes under `full:`, from a copy of the tree; it is only looked at. */
@@ -114,10 +114,8 @@ fin_status fin_study_parse(const char *text, size_t size, const char *label,
 {
     FINI_NEED_TO_MAKE(err, out, !size || text, label);
     fini_reader r = {.err = err};
-    fin_status status = fini_yaml_parse(text, size, label, &r.tree, err);
-    if (status)
-        return status;
-    status = keep_call(r.tree, text, size, changes, &r.study, err);
+    FINI_TRY(fini_yaml_parse(text, size, label, &r.tree, err));
+    fin_status status = keep_call(r.tree, text, size, changes, &r.study, err);
     fini_node pristine; /* as the file has it, where `full:` is to be checked too */
     bool both = !status && !r.study->full && fini_edit_has_full(r.tree);
     if (both)
@@ -141,11 +139,9 @@ fin_status fin_study_read(const char *path, const fin_study_changes *changes, fi
     FINI_NEED_TO_MAKE(err, out, path);
     char *text;
     size_t size;
-    fin_status status = fini_read_text(path, &text, &size, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_read_text(path, &text, &size, err));
     const char *label = strcmp(path, "-") == 0 ? "standard input" : path;
-    status = fin_study_parse(text, size, label, changes, out, err);
+    fin_status status = fin_study_parse(text, size, label, changes, out, err);
     fini_free(text);
     return status;
 }

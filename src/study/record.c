@@ -21,18 +21,15 @@ static fin_status find_study(fin_store *store, const fin_study *study, int64_t *
     bool row = false;
     *id = 0;
     *known = false;
-    fin_status status =
-        fini_sql_prepare(store,
-                         "SELECT id, text = ?2 AND changes = ?3 AND full = ?4, hash "
-                         "FROM studies WHERE name = ?1",
-                         &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store,
+                              "SELECT id, text = ?2 AND changes = ?3 AND full = ?4, hash "
+                              "FROM studies WHERE name = ?1",
+                              &statement, err));
     fini_sql_bind_text(statement, 1, study->name);
     sqlite3_bind_text64(statement, 2, study->text, study->text_size, SQLITE_STATIC, SQLITE_UTF8);
     fini_sql_bind_text(statement, 3, study->changes);
     sqlite3_bind_int(statement, 4, study->full);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (!status && row) {
         const char *text = (const char *)sqlite3_column_text(statement, 2);
         *id = sqlite3_column_int64(statement, 0);
@@ -48,14 +45,12 @@ static fin_status write_study(fin_store *store, const fin_study *study, const ch
 {
     sqlite3_stmt *statement;
     bool row = false;
-    fin_status status = fini_sql_prepare(
+    FINI_TRY(fini_sql_prepare(
         store,
         "INSERT INTO studies(name, title, source, text, changes, full, hash) "
         "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT(name) DO UPDATE SET title = ?2, "
         "source = ?3, text = ?4, changes = ?5, full = ?6, hash = ?7",
-        &statement, err);
-    if (status)
-        return status;
+        &statement, err));
     fini_sql_bind_text(statement, 1, study->name);
     fini_sql_bind_text(statement, 2, study->title ? study->title : "");
     fini_sql_bind_text(statement, 3, study->source ? study->source : "");
@@ -63,7 +58,7 @@ static fin_status write_study(fin_store *store, const fin_study *study, const ch
     fini_sql_bind_text(statement, 5, study->changes ? study->changes : "");
     sqlite3_bind_int(statement, 6, study->full);
     fini_sql_bind_text(statement, 7, hash);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
     return status ? status : fini_store_find_study(store, study->name, id, err);
 }
@@ -73,9 +68,7 @@ static fin_status add_to_plan(fin_store *store, int64_t study, int64_t position,
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_get(store, FINI_SQL_PLAN_ADD, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_PLAN_ADD, &statement, err));
     sqlite3_bind_int64(statement, 1, study);
     sqlite3_bind_int64(statement, 2, position);
     fini_sql_bind_text(statement, 3, block);
@@ -87,9 +80,7 @@ static fin_status cut_plan(fin_store *store, int64_t study, int64_t position, fi
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_get(store, FINI_SQL_PLAN_CUT, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_PLAN_CUT, &statement, err));
     sqlite3_bind_int64(statement, 1, study);
     sqlite3_bind_int64(statement, 2, position);
     return fini_sql_step(store, statement, &row, err);
@@ -173,22 +164,18 @@ static fin_status plan_one(planner *p, int64_t i, fin_error *err)
     fin_plan plan;
     int64_t run, state;
     const fini_block *block = fini_study_block_at(p->study, i);
-    fin_status status = block != p->block ? enter_block(p, block, err) : FIN_OK;
-    if (!status)
-        status = fini_study_get_run(p->study, i, p->values, &plan, err);
-    if (!status)
-        status = put_settings(p, &plan, &run, &state, err);
-    if (!status && p->same) {
-        status = same_as_next(p->store, p->old, i, plan.block, run, &p->same, err);
-        if (!status && !p->same) {
+    FINI_TRY(block != p->block ? enter_block(p, block, err) : FIN_OK);
+    FINI_TRY(fini_study_get_run(p->study, i, p->values, &plan, err));
+    FINI_TRY(put_settings(p, &plan, &run, &state, err));
+    if (p->same) {
+        FINI_TRY(same_as_next(p->store, p->old, i, plan.block, run, &p->same, err));
+        if (!p->same) {
             sqlite3_reset(p->old);
-            status = cut_plan(p->store, p->id, i, err);
+            FINI_TRY(cut_plan(p->store, p->id, i, err));
         }
     }
-    if (!status && !p->same)
-        status = add_to_plan(p->store, p->id, i, plan.block, run, err);
-    if (status)
-        return status;
+    if (!p->same)
+        FINI_TRY(add_to_plan(p->store, p->id, i, plan.block, run, err));
     p->missing[i] = state == FIN_STATE_PLANNED || (p->retry && state == FIN_STATE_FAILED);
     if (p->known)
         p->known[i] = (fini_known){run, fini_hash_head(plan.hash)};
@@ -251,19 +238,16 @@ static fin_status plan_all(planner *p, fin_error *err)
 {
     char before[FIN_HASH_TEXT] = "";
     bool known;
-    fin_status status = find_study(p->store, p->study, &p->id, &known, before, err);
-    if (!status && p->id == 0)
-        status = write_study(p->store, p->study, "", &p->id, err);
-    if (!status)
-        status = write_plan(p, err);
-    if (!status)
-        status = drop_repeats(p, err);
-    if (!status && !(known && strcmp(p->hash, before) == 0)) {
-        status = write_study(p->store, p->study, p->hash, &p->id, err);
-        if (!status)
-            status = fini_store_delete_claims(p->store, p->id, err); /* of another study */
+    FINI_TRY(find_study(p->store, p->study, &p->id, &known, before, err));
+    if (p->id == 0)
+        FINI_TRY(write_study(p->store, p->study, "", &p->id, err));
+    FINI_TRY(write_plan(p, err));
+    FINI_TRY(drop_repeats(p, err));
+    if (!(known && strcmp(p->hash, before) == 0)) {
+        FINI_TRY(write_study(p->store, p->study, p->hash, &p->id, err));
+        FINI_TRY(fini_store_delete_claims(p->store, p->id, err)); /* of another study */
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
@@ -274,12 +258,10 @@ fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
     p.missing = missing;
     p.known = known;
     p.progress = progress;
-    fin_status status = fini_store_begin(store, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_begin(store, err));
     /* One statement may take long: to remove a plan of a million runs. */
     sqlite3_progress_handler(store->db, STEPS_A_LOOK, look_up, &p);
-    status = plan_all(&p, err);
+    fin_status status = plan_all(&p, err);
     sqlite3_progress_handler(store->db, 0, NULL, NULL);
     fini_free(p.base);
     fini_free(p.values);
@@ -298,14 +280,11 @@ fin_status fini_store_study(fin_store *store, const char *name, fin_study **out,
     int64_t id;
     const char *texts[2];
     *out = NULL;
-    fin_status status = fini_store_find_study(store, name, &id, err);
-    if (!status)
-        status = fini_sql_prepare(store, "SELECT text, changes, full FROM studies WHERE id = ?1",
-                                  &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_find_study(store, name, &id, err));
+    FINI_TRY(fini_sql_prepare(store, "SELECT text, changes, full FROM studies WHERE id = ?1",
+                              &statement, err));
     sqlite3_bind_int64(statement, 1, id);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (!status && !row)
         status = fini_store_damaged(store, err, "study '%.60s' is gone", name);
     if (!status)

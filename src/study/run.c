@@ -180,9 +180,7 @@ static fin_status check(const fin_study *study, const fin_study_settings *given,
     fin_settings_defaults(&fin_study_table, settings, sizeof *settings);
     if (given)
         *settings = *given;
-    fin_status status = fin_settings_validate(&fin_study_table, settings, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_study_table, settings, err));
     if (!study)
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no study to run");
     if (settings->shard >= settings->shards)
@@ -244,17 +242,14 @@ static fin_status prepare(conductor *c, const fin_study_settings *settings, int6
     if (!c->store)
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no store to keep the runs in");
     c->begin = fini_clock();
-    fin_status status = fini_store_lock(c->store, c->study->name, err);
-    if (!status)
-        status = plan(c, settings, list, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_lock(c->store, c->study->name, err));
+    FINI_TRY(plan(c, settings, list, err));
     c->batch = fini_alloc_array(BATCH, sizeof *c->batch);
     if (!c->batch)
         return fini_fail_memory(err, BATCH * sizeof *c->batch, "finished runs");
     int64_t most = c->total < c->threads ? c->total : c->threads;
     int workers = most > 1 ? (int)most : 1, inner = c->threads / workers;
-    status = fini_scheduler_create(c->study, workers, &c->scheduler, err);
+    fin_status status = fini_scheduler_create(c->study, workers, &c->scheduler, err);
     return status
                ? status
                : fini_pool_create(c->study, workers, inner, c->total ? c->total : 1, &c->pool, err);

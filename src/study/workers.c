@@ -73,9 +73,7 @@ static fin_status compute(fini_pool *pool, int64_t position, void *values, fin_r
     const fin_progress progress = {asked_to_stop, pool};
     if (!result)
         return fini_fail(err, FIN_ERR_MEMORY, "out of memory for the results of the run");
-    fin_status status = fini_study_settings(pool->study, position, values, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_study_settings(pool->study, position, values, err));
     const fin_command *command = fini_study_block_at(pool->study, position)->command;
     return fini_command_perform(command, values, result, &progress, err);
 }

@@ -183,8 +183,8 @@ static fin_status close_frame(builder *b)
         memcpy(node.child, b->stack + top->first, (size_t)node.count * sizeof *node.child);
     b->used = top->first;
     b->depth--;
-    fin_status status = node.kind == FINI_MAP ? check_keys(b, &node) : FIN_OK;
-    return status ? status : add(b, node);
+    FINI_TRY(node.kind == FINI_MAP ? check_keys(b, &node) : FIN_OK);
+    return add(b, node);
 }
 
 static fin_status open_frame(builder *b, fini_kind kind, const yaml_event_t *event)
@@ -357,9 +357,7 @@ fin_status fini_yaml_parse(const char *text, size_t size, const char *label, fin
 fin_status fini_tree_graft(fini_tree *tree, const char *path, const char *text, bool raw,
                            fini_node *out, fin_error *err)
 {
-    fin_status status = fini_tree_remember(tree, path, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_tree_remember(tree, path, err));
     text += strspn(text, " \t");
     size_t size = strlen(text);
     while (size > 0 && (text[size - 1] == ' ' || text[size - 1] == '\t'))
@@ -370,8 +368,8 @@ fin_status fini_tree_graft(fini_tree *tree, const char *path, const char *text, 
                               (int)FINI_YAML_BYTES);
     if (!raw && size > 0 && strchr("[{\"'", text[0]))
         return build(tree, tree->path_count, text, size, out, err);
-    status = check_text(tree, tree->path_count, text, size, err);
-    if (!status && !(out->text = fini_tree_copy(tree, text, size)))
-        status = fini_tree_fail_memory(err);
-    return status;
+    FINI_TRY(check_text(tree, tree->path_count, text, size, err));
+    if (!(out->text = fini_tree_copy(tree, text, size)))
+        FINI_TRY(fini_tree_fail_memory(err));
+    return FIN_OK;
 }

@@ -62,9 +62,7 @@ fin_status fin_task_draw(const fin_task *task, uint64_t first, int64_t n, fin_dt
                          fin_error *err)
 {
     FINI_NEED(err, task, offsets, !n || rows);
-    fin_status status = check(task, dtype, err);
-    if (status)
-        return status;
+    FINI_TRY(check(task, dtype, err));
     return fini_each_sample(task, &(fini_samples){first, n, offsets, y, location},
                             (double)task->settings.d, dtype == FIN_F32 ? draw_f32 : draw_f64,
                             &(tokens){task, rows}, err);

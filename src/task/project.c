@@ -14,9 +14,7 @@ static const double drift = 1e-12; /* and those at the end of a long descent a l
 
 fin_status fini_basis_of(const fin_overlaps *o, int64_t d, fini_basis *frame, fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_overlaps_table, o, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_overlaps_table, o, err));
     /* |k|^2 = 1 = kappa^2 + eta^2 + a3^2;  k.v = rho = kappa theta + eta nu + a3 b3. */
     double a33 = 1 - o->kappa * o->kappa - o->eta * o->eta;
     double rest = o->rho - o->kappa * o->theta - o->eta * o->nu;
@@ -135,9 +133,7 @@ fin_status fin_task_project(const fin_task *task, const fin_overlaps *overlaps, 
 {
     FINI_NEED(err, task, overlaps, offsets, out);
     projection p = {.task = task, .o = overlaps, .out = out};
-    fin_status status = fini_basis_of(overlaps, task->settings.d, &p.frame, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_basis_of(overlaps, task->settings.d, &p.frame, err));
     return fini_each_sample(task, &(fini_samples){first, n, offsets, y, location}, 4,
                             project_sample, &p, err);
 }

@@ -73,9 +73,7 @@ static fin_status simulate(const fin_task *task, const fin_risk_settings *settin
                                   .weight = 4 * task->length_mean,
                                   .what = "Bayes risk"};
     fin_estimate scaled;
-    fin_status status = fini_simulate(&simulation, progress, &scaled, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_simulate(&simulation, progress, &scaled, err));
     /* 2 gamma/(1+gamma^2) = 1 - (1-gamma)^2/(1+gamma^2): exactly 1 for gamma = 1. */
     double gap = (1 - s->gamma) * (1 - s->gamma) / (1 + g2);
     double Z2 = exp((double)s->d * log1p(-gap) - s->mu * s->mu / (2 * (1 + g2)));
@@ -91,11 +89,9 @@ static fin_status simulate_odds(const fin_task *task, const fin_risk_settings *s
 {
     fin_risk_report report;
     fin_overlaps oracle = {1, 1, 0, 0, 0};
-    fin_status status =
-        fini_risk_simulated(task, NULL, NULL, &oracle, settings, progress, &report, err);
-    if (!status)
-        *risk = report.risk;
-    return status;
+    FINI_TRY(fini_risk_simulated(task, NULL, NULL, &oracle, settings, progress, &report, err));
+    *risk = report.risk;
+    return FIN_OK;
 }
 
 fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *settings,
@@ -106,9 +102,7 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
     fin_risk_settings how;
     settings = fini_or_defaults(&fin_risk_table, settings, &how);
     int method = settings->method;
-    fin_status status = fin_settings_validate(&fin_risk_table, settings, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_risk_table, settings, err));
     if (s->m != 1)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the Bayes risk is computed for m = 1 only, here m = %lld",
@@ -128,10 +122,8 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
                          exact ? "quadrature" : "simulation");
     if (exact && method != FIN_METHOD_SIMULATION) {
         fin_estimate mean;
-        status = kind->lam ? fini_over_lengths(task, fin_max_bayes, kind->lam(s), &mean, err)
-                           : fini_over_lengths(task, fin_spiked_bayes, s->mu * s->mu, &mean, err);
-        if (status)
-            return status;
+        FINI_TRY(kind->lam ? fini_over_lengths(task, fin_max_bayes, kind->lam(s), &mean, err)
+                           : fini_over_lengths(task, fin_spiked_bayes, s->mu * s->mu, &mean, err));
         *risk = mean;
         risk->value += s->eps * s->eps;
         return FIN_OK;

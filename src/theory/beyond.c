@@ -37,9 +37,7 @@ typedef struct spot {
 
 static fin_status look(const model *q, spot *p, fin_error *err)
 {
-    fin_status status = fini_spheres_look(q->task, q->form, &q->settings, &p->s, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_spheres_look(q->task, q->form, &q->settings, &p->s, err));
     int size = p->s.size;
     double matrix[FINI_TANGENT * FINI_TANGENT];
     memcpy(matrix, p->s.hessian, sizeof matrix);
@@ -99,9 +97,7 @@ static fin_status step(const model *q, bool down, spot *p, bool *more, fin_error
     for (int i = 0; i < HALVINGS; i++, share /= 2) {
         spot next;
         move(p, xi, share, &next.s);
-        fin_status status = look(q, &next, err);
-        if (status)
-            return status;
+        FINI_TRY(look(q, &next, err));
         bool better = down ? next.s.risk < p->s.risk - share * gain
                            : next.norm < (1 - 1e-4 * share) * p->norm;
         if (better) {
@@ -116,10 +112,10 @@ static fin_status step(const model *q, bool down, spot *p, bool *more, fin_error
 static fin_status walk(const model *q, bool down, spot *p, fin_error *err)
 {
     bool more = true;
-    fin_status status = look(q, p, err);
-    for (int i = 0; i < STEPS && more && !status; i++)
-        status = step(q, down, p, &more, err);
-    return status;
+    FINI_TRY(look(q, p, err));
+    for (int i = 0; i < STEPS && more; i++)
+        FINI_TRY(step(q, down, p, &more, err));
+    return FIN_OK;
 }
 
 static void put(spot *p, int64_t d, const double k[FINI_FRAME], const double v[FINI_FRAME])
@@ -159,12 +155,10 @@ fin_status fini_valley(const fin_task *task, const fin_form *form,
     model q = {task, form, *settings};
     fini_basis f;
     spot p;
-    fin_status status = fini_basis_of(at, task->settings.d, &f, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_basis_of(at, task->settings.d, &f, err));
     put(&p, task->settings.d, (double[]){at->kappa, at->eta, f.a3, 0},
         (double[]){at->theta, at->nu, f.b3, f.b4});
-    status = walk(&q, true, &p, err);
+    fin_status status = walk(&q, true, &p, err);
     *at = p.s.at;
     *risk = p.s.risk;
     return status;
@@ -232,27 +226,22 @@ fin_status fin_risk_best(const fin_task *task, const fin_form *form,
     search first = {.status = FIN_OK}, least = first;
     double lam;
     fin_estimate star;
-    fin_status status = make_model(task, form, form_settings, &first.q, err);
-    if (!status)
-        status = fin_lam_star(task, form, &first.q.settings, NULL, NULL, &lam, &star, err);
-    for (int i = 0; i < STARTS && !status; i++) {
+    FINI_TRY(make_model(task, form, form_settings, &first.q, err));
+    FINI_TRY(fin_lam_star(task, form, &first.q.settings, NULL, NULL, &lam, &star, err));
+    for (int i = 0; i < STARTS; i++) {
         search s = first;
         s.q.settings.lam = fmin(fmax(lam * scale[i % 3], FIN_LAM_LEAST), FIN_LAM_MOST);
         if (i < KNOWN)
             put(&s.p, task->settings.d, known[i][0], known[i][1]);
         else
             put_random(&s.p, task->settings.d, 1, i);
-        status = by_turns(&s, err);
-        if (!status &&
-            (i == 0 || s.p.s.risk < (1 - 1e-9) * least.p.s.risk)) /* of equals the first */
+        FINI_TRY(by_turns(&s, err));
+        if (i == 0 || s.p.s.risk < (1 - 1e-9) * least.p.s.risk) /* of equals the first */
             least = s;
-        if (!status && fini_report(progress, "best", i, STARTS))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        if (fini_report(progress, "best", i, STARTS))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    if (!status)
-        status = polish(&least, err);
-    if (status)
-        return status;
+    FINI_TRY(polish(&least, err));
     *best = (fin_best){.at = least.p.s.at,
                        .lam = least.q.settings.lam,
                        .risk = {.value = least.p.s.risk, .method = FIN_METHOD_CLOSED}};
@@ -319,21 +308,18 @@ fin_status fin_stationary_search(const fin_task *task, const fin_form *form,
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%lld tries, room for %lld points; neither can be negative",
                          (long long)tries->count, (long long)most);
-    fin_status status = make_model(task, form, form_settings, &q, err);
-    if (!status)
-        status = fin_stationary_points(task, form, &q.settings, most, points, count, err);
-    for (int64_t i = 0; i < 8 * tries->count && !status; i++) {
+    FINI_TRY(make_model(task, form, form_settings, &q, err));
+    FINI_TRY(fin_stationary_points(task, form, &q.settings, most, points, count, err));
+    for (int64_t i = 0; i < 8 * tries->count; i++) {
         spot p;
         put_random(&p, task->settings.d, tries->seed, i / 8);
         turn(&p.s, i & 2, i & 4);
-        status = walk(&q, i & 1, &p, err); /* both ways: minima are found more surely */
-        if (!status && p.norm <= 1e-9 * p.largest)
-            status = add(&q, &p, most, points, count, err);
-        if (!status &&
-            fini_report(progress, "stationary points", (double)i, 8.0 * (double)tries->count))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(walk(&q, i & 1, &p, err)); /* both ways: minima are found more surely */
+        if (p.norm <= 1e-9 * p.largest)
+            FINI_TRY(add(&q, &p, most, points, count, err));
+        if (fini_report(progress, "stationary points", (double)i, 8.0 * (double)tries->count))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    if (!status)
-        qsort(points, (size_t)fini_least(*count, most), sizeof *points, by_risk);
-    return status;
+    qsort(points, (size_t)fini_least(*count, most), sizeof *points, by_risk);
+    return FIN_OK;
 }

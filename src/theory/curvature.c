@@ -231,9 +231,7 @@ fin_status fini_spheres_look(const fin_task *task, const fin_form *form,
     fin_risk_report report;
     s->at = (fin_overlaps){product(s->k[0]), product(s->v[1]), product(s->v[0]), product(s->k[1]),
                            product(fini_dot_in_order(s->n, s->k, s->v))};
-    fin_status status = fin_risk(task, form, settings, &s->at, NULL, NULL, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_risk(task, form, settings, &s->at, NULL, NULL, &report, err));
     for (int i = 0; i < s->n; i++) {
         p.k[i] = s->k[i];
         p.v[i] = s->v[i];

@@ -64,9 +64,7 @@ static fin_status trace(const model *q, const double *keys, const double *values
     for (int64_t i = 0; i < latent->shape.statistic; i++)
         S[i] = 0;
     latent->family->accumulate(latent, q->L, keys, values, S, X + D * D);
-    fin_status status = fini_gauss_factor(latent, S, C, &ridge, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_gauss_factor(latent, S, C, &ridge, err));
     for (int64_t i = 0; i < D * D; i++)
         X[i] = q->root[i];
     fini_spd_lower(fini_spd_of(D, C, D), D, X, D);

@@ -73,10 +73,7 @@ static fin_status answer(const batch *b, const fin_cross_settings *cross, uint64
                             .values = b->values,
                             .queries = b->queries,
                             .truth = b->truth};
-    fin_status status =
-        fini_latent_draw_many(latent, seed, FINI_STREAMS_UP, first, n, &arrays, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_latent_draw_many(latent, seed, FINI_STREAMS_UP, first, n, &arrays, err));
     if (latent->family->linear) {
         fini_features(latent, n * b->L, b->keys, b->phi, b->width);
         fini_features(latent, n * QUERIES, b->queries, b->phi_q, b->width);
@@ -123,9 +120,7 @@ static fin_status simulate(const batch *b, const fin_cross_settings *cross,
         if (fini_report(progress, "risk of attention", (double)first, (double)settings->samples))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled after %lld of %lld samples",
                              (long long)first, (long long)settings->samples);
-        fin_status status = answer(b, cross, (uint64_t)settings->seed, (uint64_t)first, n, err);
-        if (status)
-            return status;
+        FINI_TRY(answer(b, cross, (uint64_t)settings->seed, (uint64_t)first, n, err));
         add_errors(b, n, total);
     }
     fini_report(progress, "risk of attention", (double)settings->samples,
@@ -136,9 +131,7 @@ static fin_status simulate(const batch *b, const fin_cross_settings *cross,
 static fin_status check(const fin_latent *latent, const fin_risk_settings *settings, int64_t L,
                         fin_error *err)
 {
-    fin_status status = fin_settings_validate(&fin_risk_table, settings, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_risk_table, settings, err));
     if (latent->shape.dk == 0 || latent->shape.outcomes > 0)
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s: attention needs keys and real values",
                          latent->family->name);

@@ -310,18 +310,15 @@ static fin_status both_ends(map *m, fini_learning *out, fin_error *err)
           high = {{log(fmax(s->alpha * s->snr, 1e-300)), fmin(log(seen), whole)}};
     if (s->L == 1)
         low = high;
-    fin_status status = settle(m, &low, err);
-    if (!status)
-        status = settle(m, &high, err);
-    if (status)
-        return status;
+    FINI_TRY(settle(m, &low, err));
+    FINI_TRY(settle(m, &high, err));
     out->differ = fabs(high.z[0] - low.z[0]) > 1e-5 || fabs(high.z[1] - low.z[1]) > 1e-5;
     bool exact = m->noise == 0 && s->alpha > 1; /* phi is infinite there */
     out->low_wins = !out->differ || (!exact && gain(m, low, high) < 0);
-    status = refine(m, out->low_wins ? low : high, &out->optimal, err);
-    if (!status && out->differ)
-        status = refine(m, out->low_wins ? high : low, &out->other, err);
-    return status;
+    FINI_TRY(refine(m, out->low_wins ? low : high, &out->optimal, err));
+    if (out->differ)
+        FINI_TRY(refine(m, out->low_wins ? high : low, &out->other, err));
+    return FIN_OK;
 }
 
 /* y = s.v* / sqrt(L) + noise of variance W = 1 - 1/L + eps^2 that is independent of s = sum_l X_l / sqrt(L), N(0, I) but for a

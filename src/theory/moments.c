@@ -92,9 +92,7 @@ fin_status fin_risk_activation(const fin_task *task, double (*f)(double chi, voi
     const fin_task_settings *s = &task->settings;
     fin_overlaps at;
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
-    fin_status status = fin_settings_validate(&fin_overlaps_table, overlaps, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_settings_validate(&fin_overlaps_table, overlaps, err));
     if (task->kind->odds)
         return fini_fail(
             err, FIN_ERR_UNSUPPORTED,

@@ -164,9 +164,7 @@ static fin_status check(double snr, double highest, int64_t L, fin_error *err)
 fin_status fin_spiked_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *err)
 {
     FINI_NEED(err, risk);
-    fin_status status = check(snr, 1e18, L, err);
-    if (status)
-        return status;
+    FINI_TRY(check(snr, 1e18, L, err));
     *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0, 0};
     return L == 1 ? FIN_OK : of_length(add_spiked, sqrt(snr), snr, L, risk, err);
 }
@@ -174,9 +172,7 @@ fin_status fin_spiked_bayes(double snr, int64_t L, fin_estimate *risk, fin_error
 fin_status fin_max_bayes(double snr, int64_t L, fin_estimate *risk, fin_error *err)
 {
     FINI_NEED(err, risk);
-    fin_status status = check(snr, INFINITY, L, err);
-    if (status)
-        return status;
+    FINI_TRY(check(snr, INFINITY, L, err));
     *risk = (fin_estimate){0, 0, FIN_METHOD_QUADRATURE, 0, 0};
     return L == 1 || isinf(snr) ? FIN_OK : of_length(add_max, snr, 0, L, risk, err);
 }
@@ -217,9 +213,7 @@ fin_status fini_over_lengths(const fin_task *task, fini_at_length *value, double
         double p;
         int64_t L = length_at(task, i, &p);
         fin_estimate risk;
-        fin_status status = value(snr, L, &risk, err);
-        if (status)
-            return status;
+        FINI_TRY(value(snr, L, &risk, err));
         mean->value += p * risk.value;
         mean->error += p * risk.error;
     }

@@ -34,9 +34,7 @@ static fin_status closed_form_of_rows(const fin_task *task, const fin_form *form
     fin_risk_point point =
         fini_risk_point(&task->settings, task->length_mean, task->length_variance, o, fs->lam);
     fin_risk_value value;
-    fin_status status = fini_risk_rows(form, 1, &point, &value, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_risk_rows(form, 1, &point, &value, err));
     *report = (fin_risk_report){.risk = {value.risk, 0, FIN_METHOD_CLOSED, 0, 0},
                                 .has_parts = 1,
                                 .has_gradient = 1,
@@ -70,8 +68,8 @@ fin_status fini_form_resolve(const fin_task *task, const fin_form *form,
     *out = *(const fin_form_settings *)fini_or_defaults(form->settings, given, &room);
     bool left = fin_is_auto(out->lam) || fin_is_auto(out->c);
     if (left && !form->needs_norm2) {
-        fin_status status = lam_auto(task, form, &out->lam, err);
-        return status ? status : fini_form_check(form, out, err);
+        FINI_TRY(lam_auto(task, form, &out->lam, err));
+        return fini_form_check(form, out, err);
     }
     if (left && task->settings.gamma == 0)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -243,17 +241,11 @@ fin_status fini_lam_best(const fin_task *task, const fin_form *form,
             (task->kind->odds || fini_no_softmax_risk(task, form, &s.form_settings, overlaps)))
             s.settings.method = FIN_METHOD_SIMULATION;
         double at;
-        fin_status status =
-            least_risk(&s, s.settings.method == FIN_METHOD_SIMULATION, &at, &edge, err);
-        if (status)
-            return status;
+        FINI_TRY(least_risk(&s, s.settings.method == FIN_METHOD_SIMULATION, &at, &edge, err));
         s.form_settings.lam = exp(at);
     }
     fin_risk_report report;
-    fin_status status =
-        fin_risk(task, form, &s.form_settings, overlaps, &s.settings, progress, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_risk(task, form, &s.form_settings, overlaps, &s.settings, progress, &report, err));
     *lam = s.form_settings.lam;
     *risk = report.risk;
     risk->rare = risk->rare || edge;

@@ -50,9 +50,7 @@ fin_status fini_risk_softmax(const fin_task *task, const fin_form *form,
     form->scores(settings, &lam, &c);
     if (task->kind->odds) {
         fin_estimate miss;
-        fin_status status = fini_over_lengths(task, fin_max_bayes, lam, &miss, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_over_lengths(task, fin_max_bayes, lam, &miss, err));
         value = miss.value + 2 * (1 - o->nu) * (1 - miss.value);
         error = fabs(2 * o->nu - 1) * miss.error;
     } else {
@@ -105,9 +103,7 @@ fin_status fin_risk_linear_attention(const fin_task *task, double *lam, fin_esti
                 err, FIN_ERR_UNSUPPORTED,
                 "the best linear attention on %s is known for m = 1 and up to 64 lengths",
                 task->kind->name);
-        fin_status status = fini_mean_score(task, &e, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_mean_score(task, &e, err));
         ratio = e.value;
         value = 1 - (1 + e.value * e.value) / task->length_mean;
         *risk = (fin_estimate){.error = 2 * e.value * e.error / task->length_mean + 0x1p-52,

@@ -283,9 +283,7 @@ fin_status fini_excess_simulated(const fin_task *task, const fin_form *form,
                .o = *overlaps,
                .seed = (uint64_t)settings->seed,
                .excess = true};
-    fin_status status = fini_basis_of(overlaps, task->settings.d, &q.frame, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_basis_of(overlaps, task->settings.d, &q.frame, err));
     fin_task_bayes_parameters(task, &q.bayes_lam, &q.bayes_c);
     bool plain = task->settings.gamma != 1 || (form->needs_norm2 && form_settings->c != 0);
     fini_simulation simulation = {.draw = plain ? draw_plain : draw_excess,

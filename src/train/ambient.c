@@ -137,9 +137,7 @@ static fin_status advance(fin_train *t, void *worker, double *scratch, int64_t f
 {
     for (int64_t run = first; run < first + count; run++)
         for (int64_t at = from; at < to; at++) {
-            fin_status status = step(t, worker, run, at, scratch, err);
-            if (status)
-                return status;
+            FINI_TRY(step(t, worker, run, at, scratch, err));
         }
     return FIN_OK;
 }

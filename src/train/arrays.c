@@ -177,13 +177,9 @@ static void keep_events(const fin_train *t, double *event)
 static fin_status copy_all(fin_train *t, const fini_state_source *from, fin_error *err)
 {
     const fini_state of_runs = {TRAINING, fields + AT, ARRAYS - AT};
-    fin_status status = fini_state_load(&of_runs, t, from, err);
-    if (!status)
-        status = check_runs(t, err);
-    if (!status)
-        status = copy_logs(t, from, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_state_load(&of_runs, t, from, err));
+    FINI_TRY(check_runs(t, err));
+    FINI_TRY(copy_logs(t, from, err));
     keep_events(t, t->converged_at);
     keep_events(t, t->stuck_at);
     keep_events(t, t->left_at);

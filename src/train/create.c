@@ -108,8 +108,8 @@ static fin_status check_start(const fin_train *t, const fin_train_start *start, 
     if (!start)
         return FIN_OK;
     const fin_field *lam = fin_settings_find(t->form->settings, "lam");
-    fin_status status = fini_schedule_check("lam", &start->lam, 0, lam ? lam->highest : 0, err);
-    return status ? status : fini_schedule_check("alpha", &start->alpha, 0, 1e300, err);
+    FINI_TRY(fini_schedule_check("lam", &start->lam, 0, lam ? lam->highest : 0, err));
+    return fini_schedule_check("alpha", &start->alpha, 0, 1e300, err);
 }
 
 /* ---- memory ------------------------------------------------------------------------------------ */
@@ -203,12 +203,11 @@ fin_status fini_begin(fin_train *t, fin_error *err)
     for (int i = 0; i < FIN_LOG_COUNT; i++)
         for (int64_t j = 0; j < runs * t->logs; j++)
             t->log[i][j] = NAN;
-    fin_status status = FIN_OK;
-    for (int64_t run = 0; !status && run < runs; run++) {
+    for (int64_t run = 0; run < runs; run++) {
         t->converged_at[run] = t->stuck_at[run] = t->left_at[run] = NAN;
-        status = t->engine->start(t, run, err);
+        FINI_TRY(t->engine->start(t, run, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status build(fin_train *t, const fin_form_settings *form_settings,

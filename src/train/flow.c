@@ -297,11 +297,10 @@ static fin_status start(fin_train *t, int64_t run, fin_error *err)
 {
     fin_overlaps o;
     double *x = t->state + run * t->width;
-    fin_status status = fini_start_overlaps(t, run, &o, err);
-    if (!status)
-        memcpy(x, (double[STATE]){o.kappa, o.nu, o.theta, o.eta, o.rho, fini_lam_at(t, 0)},
-               STATE * sizeof *x);
-    return status;
+    FINI_TRY(fini_start_overlaps(t, run, &o, err));
+    memcpy(x, (double[STATE]){o.kappa, o.nu, o.theta, o.eta, o.rho, fini_lam_at(t, 0)},
+           STATE * sizeof *x);
+    return FIN_OK;
 }
 
 /* Segment after segment, and within it from one logged step to the next. A state logged where lam

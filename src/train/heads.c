@@ -273,9 +273,7 @@ fin_status fini_heads_create(fini_heads **out, const fini_heads_plan *plan, fin_
 {
     const fini_heads_model *m = &plan->model;
     *out = NULL;
-    fin_status status = fini_heads_check(plan, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_heads_check(plan, err));
     fini_heads *o = fini_alloc(sizeof *o);
     if (!o)
         return fini_fail_memory(err, sizeof *o, "runs of heads");
@@ -288,7 +286,7 @@ fin_status fini_heads_create(fini_heads **out, const fini_heads_plan *plan, fin_
         o->scratch =
             ((m->L * m->d + 7) / 8 * 8 + 2 * m->H * o->padded + 4 * m->H * m->L + 7) / 8 * 8;
     lay_out(o);
-    status = fini_arena_open(&o->arena, "runs of heads", err);
+    fin_status status = fini_arena_open(&o->arena, "runs of heads", err);
     if (status) {
         fini_free(o);
         return status;

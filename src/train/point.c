@@ -17,13 +17,10 @@ fin_status fini_exact_risk(const fin_train *t, const fin_overlaps *o, double lam
     fin_form_settings fs = t->form_settings;
     fin_risk_report report;
     fs.lam = lam;
-    fin_status status = FIN_OK;
     if (t->form->moments && !fini_no_exact_risk(t->task, t->form))
         fini_risk_closed(t->task, t->form, &fs, o, &report);
     else
-        status = fin_risk(t->task, t->form, &fs, o, NULL, NULL, &report, err);
-    if (status)
-        return status;
+        FINI_TRY(fin_risk(t->task, t->form, &fs, o, NULL, NULL, &report, err));
     *value = (fin_risk_value){.signal = report.signal,
                               .noise = report.noise,
                               .bias = report.bias,
@@ -80,9 +77,7 @@ fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step, const fi
                           .gradient = NAN};
     if (t->has_gradient) {
         fin_risk_value value;
-        fin_status status = fini_exact_risk(t, o, lam, &value, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_exact_risk(t, o, lam, &value, err));
         p->risk = value.risk;
         p->excess = value.signal + value.noise + value.bias;
         value.gradient[4] += 2 * t->settings.penalty * o->rho;
@@ -98,9 +93,7 @@ fin_status fini_point_of(const fin_train *t, int64_t run, int64_t step, const fi
     how.samples = t->settings.risk_samples;
     how.seed = risk_seed(t, run, step);
     fs.lam = lam;
-    fin_status status = fin_risk(t->task, t->form, &fs, o, &how, progress, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_risk(t->task, t->form, &fs, o, &how, progress, &report, err));
     p->risk = report.risk.value;
     p->risk_error = report.risk.error;
     p->excess = report.risk.value - eps * eps;

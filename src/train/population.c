@@ -64,9 +64,7 @@ static fin_status line_search(const fin_train *t, double *x, double lam, const f
         fini_overlaps_of(n, new_k, new_v, &there);
         if (!isfinite(there.kappa + there.nu + there.theta + there.eta + there.rho))
             continue;
-        fin_status status = fini_exact_risk(t, &there, lam, &risk, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_exact_risk(t, &there, lam, &risk, err));
         if (objective(t, &there, risk.risk) <= value - 1e-4 * alpha * slope * slope) {
             memcpy(k, new_k, (size_t)n * sizeof *k);
             memcpy(v, new_v, (size_t)n * sizeof *v);
@@ -89,9 +87,7 @@ static fin_status step(const fin_train *t, double *x, int64_t at, double *scratc
         *lam = fini_lam_at(t, at);
     if (!isfinite(o.kappa + o.nu + o.theta + o.eta + o.rho + *lam))
         return FIN_OK; /* diverged: whoever looks at the state will see */
-    fin_status status = fini_exact_risk(t, &o, *lam, &value, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_exact_risk(t, &o, *lam, &value, err));
     if (t->settings.rule == FIN_RULE_ARMIJO)
         return line_search(t, x, *lam, &value, &o, scratch, err);
     gradients(n, value.gradient, k, v, gk, gv);
@@ -109,9 +105,7 @@ static fin_status advance(fin_train *t, void *worker, double *scratch, int64_t f
     (void)worker;
     for (int64_t run = first; run < first + count; run++)
         for (int64_t at = from; at < to; at++) {
-            fin_status status = step(t, t->state + run * t->width, at, scratch, err);
-            if (status)
-                return status;
+            FINI_TRY(step(t, t->state + run * t->width, at, scratch, err));
         }
     return FIN_OK;
 }

@@ -45,9 +45,7 @@ fin_status fini_log_point(fin_train *t, int64_t run, int64_t i, const fin_overla
 {
     fin_train_point p;
     fin_progress asked = {ask, t};
-    fin_status status = fini_point_of(t, run, t->step[i], o, lam, &asked, &p, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_point_of(t, run, t->step[i], o, lam, &asked, &p, err));
     double values[FIN_LOG_COUNT];
     memcpy(values, &p, sizeof values);
     for (int j = 0; j < FIN_LOG_COUNT; j++)
@@ -278,14 +276,12 @@ static fin_status classify(fin_train *t, int64_t run, fin_error *err)
 {
     fin_overlaps o;
     double lam;
-    fin_status status = FIN_OK;
     t->engine->read(t, run, &o, &lam);
     fin_train_point p = {.kappa = o.kappa, .nu = o.nu, .gradient = NAN};
     if (t->has_gradient && t->status[run] != FIN_RUN_DIVERGED)
-        status = fini_point_of(t, run, t->at[run], &o, lam, NULL, &p, err);
-    if (!status)
-        t->status[run] = status_of(t, run, &p);
-    return status;
+        FINI_TRY(fini_point_of(t, run, t->at[run], &o, lam, NULL, &p, err));
+    t->status[run] = status_of(t, run, &p);
+    return FIN_OK;
 }
 
 fin_status fin_train_run(fin_train *t, int64_t until, const fin_progress *progress, fin_error *err)
@@ -374,9 +370,7 @@ fin_status fin_train_get_run(const fin_train *t, int64_t run, fin_run *out, fin_
             values[j] = t->log[j][run * t->logs + i];
         memcpy(&out->now, values, sizeof values);
     } else {
-        fin_status status = fini_point_of(t, run, t->at[run], &o, lam, NULL, &out->now, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_point_of(t, run, t->at[run], &o, lam, NULL, &out->now, err));
     }
     out->status = status_of(t, run, &out->now);
     return FIN_OK;

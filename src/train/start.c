@@ -37,9 +37,7 @@ fin_status fini_basis_vectors(const fin_overlaps *o, int64_t d, int64_t n, doubl
                               fin_error *err)
 {
     fini_basis frame;
-    fin_status status = fini_basis_of(o, d, &frame, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_basis_of(o, d, &frame, err));
     const double kk[4] = {o->kappa, o->eta, frame.a3, 0};
     const double vv[4] = {o->theta, o->nu, frame.b3, frame.b4};
     for (int64_t i = 0; i < n; i++) {
