@@ -71,10 +71,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
     if (dtype != FIN_F32 && dtype != FIN_F64)
         return fini_fail(err, FIN_ERR_ARGUMENT, "tokens must be FIN_F32 or FIN_F64, not type %d",
                          (int)dtype);
-    fin_attention *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "a predictor");
-    memset(o, 0, sizeof *o);
+    FINI_MAKE(err, "a predictor", fin_attention, o);
     o->form = form;
     o->d = d;
     o->dtype = dtype;

@@ -74,9 +74,7 @@ static fin_status open_office(office *o, fin_error *err)
     o->q = part->form->keys(&o->shape) + part->form->values(&o->shape);
     o->width = part->shape.classes ? part->shape.classes : 1;
     o->threads = rows * o->p < 2000000 ? 1 : fin_threads_get();
-    layout(o);
-    FINI_TRY(fini_arena_open(&o->arena, "predictions", err));
-    layout(o);
+    FINI_LAY_OUT(err, &o->arena, "predictions", layout(o));
     for (int64_t m = 0; m < part->members; m++)
         memcpy(o->W + m * o->q * o->p, part->member + m * part->parameters,
                (size_t)(o->q * o->p) * sizeof(double));

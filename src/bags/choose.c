@@ -122,9 +122,8 @@ static fin_status list_models(fini_choice *c, const fin_fit_others *others, fin_
  * large or too small for a number. */
 static fin_status weigh_predictions(fini_inner *in, bool balanced, fin_error *err)
 {
-    double most = 0, *of_class = fini_alloc_array(in->classes + 1, sizeof *of_class);
-    if (!of_class)
-        return fini_fail_memory(err, (size_t)(in->classes + 1) * sizeof *of_class, "classes");
+    double most = 0;
+    FINI_OWN(err, "classes", double, of_class, in->classes + 1, 1);
     memset(of_class, 0, (size_t)(in->classes + 1) * sizeof *of_class);
     for (int64_t i = 0; i < in->total; i++) {
         in->omega[i] = in->fold[i] < 0 ? 0 : in->learn[i];
@@ -138,7 +137,6 @@ static fin_status weigh_predictions(fini_inner *in, bool balanced, fin_error *er
     for (int64_t i = 0; i < in->total && balanced && in->classes; i++)
         if (in->omega[i] > 0)
             in->omega[i] /= of_class[(int64_t)in->y[i]];
-    fini_free(of_class);
     return FIN_OK;
 }
 
@@ -149,9 +147,7 @@ fin_status fini_inner_deal(fini_inner *in, const int64_t *groups, const fin_fit_
     fin_error why = {FIN_OK, ""};
     fin_status status = FIN_ERR_ARGUMENT;
     int64_t count = 0;
-    unsigned char *use = fini_alloc_array(in->total ? in->total : 1, 1);
-    if (!use)
-        return fini_fail_memory(err, (size_t)in->total, "folds");
+    FINI_OWN(err, "folds", unsigned char, use, in->total ? in->total : 1, 1);
     for (int64_t i = 0; i < in->total; i++)
         count += use[i] = in->learn[i] > 0;
     in->folds = (int)(s->inner < count ? s->inner : count);
@@ -172,7 +168,6 @@ fin_status fini_inner_deal(fini_inner *in, const int64_t *groups, const fin_fit_
         in->group = NULL, in->groups = 0;
     if (!status && in->folds)
         status = weigh_predictions(in, s->class_weights == 1, err);
-    fini_free(use);
     return status;
 }
 
@@ -544,9 +539,7 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
     fini_arena arena = {0};
     fini_decision room;
     int64_t *groups;
-    fini_choice *c = fini_alloc(sizeof *c);
-    if (!c)
-        return fini_fail_memory(err, sizeof *c, "choosing a model");
+    FINI_OWN(err, "choosing a model", fini_choice, c, 1, 1);
     *c = (fini_choice){.bags = bags,
                        .labels = labels,
                        .weights = weights,
@@ -579,6 +572,5 @@ fin_status fini_fit_choose(fin_fit *fit, const fin_bags *bags, const double *lab
     fini_part_close(c->whole);
     fini_free(c->whole);
     fini_arena_close(&arena);
-    fini_free(c);
     return status;
 }

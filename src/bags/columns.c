@@ -304,9 +304,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     FINI_TRY(fini_blocks_open(&blocks, bags, err));
     int threads = fin_threads_get();
     int64_t size = (2 * blocks.count + 2 + 3 * (int64_t)threads) * COLUMNS;
-    double *out = fini_alloc_array(size, sizeof *out);
-    if (!out)
-        return fini_fail_memory(err, (size_t)size * sizeof *out, "means of columns");
+    FINI_OWN(err, "means of columns", double, out, size, 1);
     double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
     pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, cancel, threads};
     fin_status status = fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err);
@@ -335,6 +333,5 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
         for (int64_t j = p.from; j < p.to && !status; j++)
             map->spread[j] = out[j - p.from] / N;
     }
-    fini_free(out);
     return status ? status : normalise_all(map, err);
 }

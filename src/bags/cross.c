@@ -283,9 +283,7 @@ static fin_status fit_and_predict(const fini_crossing *c, const task *t,
     int64_t n = c->bags->n, at = t->outer * n;
     fini_cancel cancel;
     fini_part part = {.stands_for = (double)c->size[t->outer]};
-    double *weights = fini_alloc_array(n, sizeof *weights);
-    if (!weights)
-        return fini_fail_memory(err, (size_t)n * sizeof *weights, "weights of bags");
+    FINI_OWN(err, "weights of bags", double, weights, n, 1);
     for (int64_t i = 0; i < n; i++) {
         bool out = (c->test && c->test[at + i]) || (t->inner >= 0 && c->fold[at + i] == t->inner);
         weights[i] = out ? 0 : c->weights ? c->weights[i] : 1;
@@ -303,7 +301,6 @@ static fin_status fit_and_predict(const fini_crossing *c, const task *t,
         c->outlook[t->model * c->outers + t->outer] =
             fini_outlook(&part, (double)c->size[t->outer]);
     fini_part_close(&part);
-    fini_free(weights);
     return status;
 }
 

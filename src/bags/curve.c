@@ -155,12 +155,10 @@ fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags, const fin_pro
                .width = info.classes ? info.classes : 1,
                .bags = bags,
                .threads = fin_threads_get()};
-    fini_arena arena = {NULL, 0, false};
+    FINI_AT_END(fini_arena_close) fini_arena arena = {NULL, 0, false};
     layout(&arena, &c);
     if ((status = fini_arena_open(&arena, "the learning curve", err)))
         return status;
     layout(&arena, &c);
-    status = run(&c, progress, size, err);
-    fini_arena_close(&arena);
-    return status;
+    return run(&c, progress, size, err);
 }

@@ -294,24 +294,15 @@ static void guess(const fini_inner *in, double *share, double *each)
 fin_status fini_inner_base(const fini_inner *in, const double *loss, double *base, double *gain,
                            double *se, fin_error *err)
 {
-    double *share = fini_alloc_array(in->classes + 1, sizeof *share);
-    double *each = fini_alloc_array(in->total, sizeof *each);
-    double *sum = fini_alloc_array(in->groups + 1, sizeof *sum);
-    fin_status status =
-        share && each && sum
-            ? FIN_OK
-            : fini_fail_memory(err, (size_t)in->total * sizeof *each, "the base rate");
-    if (!status) {
-        guess(in, share, each);
-        *base = mean_of(in, each, NULL, NULL, NULL, NULL);
-        for (int64_t i = 0; i < in->total; i++)
-            each[i] = in->omega[i] > 0 ? each[i] - loss[i] : 0;
-        *gain = mean_of(in, each, NULL, NULL, sum, se);
-    }
-    fini_free(share);
-    fini_free(each);
-    fini_free(sum);
-    return status;
+    FINI_OWN(err, "the base rate", double, share, in->classes + 1, 1);
+    FINI_OWN(err, "the base rate", double, each, in->total, 1);
+    FINI_OWN(err, "the base rate", double, sum, in->groups + 1, 1);
+    guess(in, share, each);
+    *base = mean_of(in, each, NULL, NULL, NULL, NULL);
+    for (int64_t i = 0; i < in->total; i++)
+        each[i] = in->omega[i] > 0 ? each[i] - loss[i] : 0;
+    *gain = mean_of(in, each, NULL, NULL, sum, se);
+    return FIN_OK;
 }
 
 /* ---- the stack ------------------------------------------------------------------------------------ */
@@ -354,18 +345,15 @@ static fin_status weigh(desk *d, const double *omega, double *w, fin_error *err)
 {
     const fini_inner *in = d->in;
     int count = 0;
-    double *P = fini_alloc_array((int64_t)d->count * in->total, sizeof *P);
-    if (!P)
-        return fini_fail_memory(err, (size_t)d->count * (size_t)in->total * sizeof *P, "a stack");
+    FINI_OWN(err, "a stack", double, P, (int64_t)d->count * in->total, 1);
     for (int k = 0; k < d->count; k++)
         if (d->in_stack[k])
             memcpy(P + count++ * in->total, d->P + k * in->total, (size_t)in->total * sizeof *P);
-    fin_status status = fini_weights(count, in->total, P, in->classes ? NULL : in->y, omega,
-                                     d->shrinks ? prior_shrinks : prior, d->some, err);
-    for (int k = 0, at = 0; k < d->count && !status; k++)
+    FINI_TRY(fini_weights(count, in->total, P, in->classes ? NULL : in->y, omega,
+                          d->shrinks ? prior_shrinks : prior, d->some, err));
+    for (int k = 0, at = 0; k < d->count; k++)
         w[k] = d->in_stack[k] ? d->some[at++] : 0;
-    fini_free(P);
-    return status;
+    return FIN_OK;
 }
 
 /* The stack's predictions, with weights found without the fold of the bag. */
@@ -447,16 +435,12 @@ static fin_status decide(desk *d, int chooses, fini_decision *out, fin_error *er
 fin_status fini_decide(const fini_inner *in, const fin_fit_settings *asked, int count,
                        const int *of, fini_decision *out, fin_error *err)
 {
-    fini_arena arena = {0};
+    FINI_AT_END(fini_arena_close) fini_arena arena = {0};
     desk d = {.in = in,
               .count = count,
               .of = of,
               .monotone = asked->assume == 1,
               .shrinks = count > 1 && fini_shrinks(asked, in->classes)};
-    layout(&arena, &d);
-    FINI_TRY(fini_arena_open(&arena, "choosing a model", err));
-    layout(&arena, &d);
-    fin_status status = decide(&d, fini_chooses(asked), out, err);
-    fini_arena_close(&arena);
-    return status;
+    FINI_LAY_OUT(err, &arena, "choosing a model", layout(&arena, &d));
+    return decide(&d, fini_chooses(asked), out, err);
 }

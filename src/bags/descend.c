@@ -413,9 +413,7 @@ static fin_status probe(way *w, fin_error *err)
     if (part->shape.classes != 2 || !w->risk || problem->held || part->shape.heads > 1 ||
         problem->tokens < CROWD * problem->bags || !part->form->reach)
         return FIN_OK;
-    double *x = fini_alloc_array(part->parameters, sizeof *x);
-    if (!x)
-        return fini_fail_memory(err, (size_t)part->parameters * sizeof *x, "a start");
+    FINI_NEW(err, "a start", double, x, part->parameters, 1);
     fin_status status = fini_extreme(problem, x, &found, err);
     if (!status && found)
         status = pool(w, part->penalty[m], &variance, err);

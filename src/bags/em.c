@@ -196,9 +196,7 @@ static fin_status run(em *o, int64_t steps, double *parameters, double *value, f
 
 static fin_status open_em(em *o, fin_error *err)
 {
-    layout(o);
-    FINI_TRY(fini_arena_open(&o->arena, "EM", err));
-    layout(o);
+    FINI_LAY_OUT(err, &o->arena, "EM", layout(o));
     fin_status status = fini_lbfgs_create(&o->search, o->n, err);
     o->search.iterations = INNER;
     o->search.function = bound_at;

@@ -147,9 +147,7 @@ static fin_status regress(extreme *e, double *w, fin_error *err)
 {
     const fini_problem *o = e->problem;
     int64_t p = e->p;
-    int64_t *offsets = fini_alloc_array(e->n + 1, sizeof *offsets);
-    if (!offsets)
-        return fini_fail_memory(err, (size_t)(e->n + 1) * sizeof *offsets, "ends of columns");
+    FINI_OWN(err, "ends of columns", int64_t, offsets, e->n + 1, 1);
     for (int64_t i = 0; i <= e->n; i++)
         offsets[i] = i;
     fini_problem means = *o;
@@ -159,20 +157,16 @@ static fin_status regress(extreme *e, double *w, fin_error *err)
     rows.bags.tokens = e->values;
     rows.bags.offsets = offsets;
     means.phi = &rows;
-    fin_status status = fini_risk_create(&e->risk, &fini_bag_mean, &means, err);
-    if (!status)
-        status = fini_lbfgs_create(&e->search, 2 * p + 1, err);
-    if (!status) {
-        e->search.iterations = STEPS;
-        e->search.relative = 1e-4;
-        e->search.function = evaluate;
-        e->search.user = e;
-        status = fini_lbfgs_run(&e->search, e->x, err);
-    }
-    for (int64_t j = 0; j < p && !status; j++)
+    FINI_TRY(fini_risk_create(&e->risk, &fini_bag_mean, &means, err));
+    FINI_TRY(fini_lbfgs_create(&e->search, 2 * p + 1, err));
+    e->search.iterations = STEPS;
+    e->search.relative = 1e-4;
+    e->search.function = evaluate;
+    e->search.user = e;
+    FINI_TRY(fini_lbfgs_run(&e->search, e->x, err));
+    for (int64_t j = 0; j < p; j++)
         w[j] = e->x[j] * e->scale[j] + e->x[p + j] * e->scale[p + j];
-    fini_free(offsets);
-    return status;
+    return FIN_OK;
 }
 
 /* ---- what tokens have of it --------------------------------------------------------------------- */
@@ -182,9 +176,7 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
     const fini_problem *o = e->problem;
     const fini_phi *phi = o->phi;
     int64_t longest = fini_bags_longest(&phi->bags), room = fini_project_scratch(phi, 1);
-    double *u = fini_alloc_array(longest + room, sizeof *u);
-    if (!u)
-        return fini_fail_memory(err, (size_t)(longest + room) * sizeof *u, "scores");
+    FINI_OWN(err, "scores", double, u, longest + room, 1);
     for (int64_t i = 0; i < e->n; i++) {
         int64_t row = phi->bags.offsets[i] - phi->bags.offsets[0];
         int64_t L = phi->bags.offsets[i + 1] - phi->bags.offsets[i];
@@ -203,7 +195,6 @@ static fin_status project(extreme *e, const double *w, fin_error *err)
         for (int64_t l = 0; l < L; l++)
             *squares += (u[l] - *mean) * (u[l] - *mean);
     }
-    fini_free(u);
     return fini_cancel_end(o->cancel, err);
 }
 
@@ -295,9 +286,7 @@ fin_status fini_extreme(const fini_problem *problem, double *x, bool *found, fin
     *found = false;
     if (bags->total > most / 16 / bags->d)
         return FIN_OK;
-    layout(&e);
-    FINI_TRY(fini_arena_open(&e.arena, "ends of columns", err));
-    layout(&e);
+    FINI_LAY_OUT(err, &e.arena, "ends of columns", layout(&e));
     double *w = fini_alloc_array(bags->d, sizeof *w);
     if (w)
         memset(w, 0, (size_t)bags->d * sizeof *w);

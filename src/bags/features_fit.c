@@ -27,10 +27,7 @@ static fin_status median_distance(int64_t n, int64_t width, const double *a, dou
                                   fin_error *err)
 {
     int64_t rows = n < MEDIAN_ROWS ? n : MEDIAN_ROWS, count = 0, positive = 0;
-    double *few = fini_alloc_array(rows * (width + rows), sizeof *few);
-    if (!few)
-        return fini_fail_memory(err, (size_t)(rows * (width + rows)) * sizeof *few,
-                                "distances of landmarks");
+    FINI_OWN(err, "distances of landmarks", double, few, rows, width + rows);
     double *squares = few + rows * width;
     for (int64_t i = 0; i < rows; i++)
         memcpy(few + i * width, a + i * n / rows * width, (size_t)width * sizeof *few);
@@ -46,7 +43,6 @@ static fin_status median_distance(int64_t n, int64_t width, const double *a, dou
     *median = count ? sqrt(fini_median(squares, count)) : 0;
     if (!(*median > 0))
         *median = positive ? sum / (double)positive : 1;
-    fini_free(few);
     return FIN_OK;
 }
 

@@ -196,9 +196,7 @@ fin_status fin_fit_create_among(fin_fit **out, const fin_fit_others *others,
             classes ? "are more" : "labels are numbers");
     if (bags->n && !bags->labels)
         return fini_fail(err, FIN_ERR_ARGUMENT, "bags without labels: there is nothing to learn");
-    fin_fit *fit = fini_alloc(sizeof *fit);
-    if (!fit)
-        return fini_fail_memory(err, sizeof *fit, "a fit");
+    FINI_MAKE(err, "a fit", fin_fit, fit);
     *fit = (fin_fit){.settings = *settings,
                      .classes = classes,
                      .d = bags->d,
@@ -423,9 +421,7 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "this model looks at a bag as a whole and has no location; softmax and "
                          "mixture have one, and locator = auto keeps one beside it");
-    double *labels = fini_alloc_array(bags->n ? bags->n : 1, 3 * sizeof *labels);
-    if (!labels)
-        return fini_fail_memory(err, (size_t)bags->n * 3 * sizeof *labels, "labels");
+    FINI_OWN(err, "labels", double, labels, bags->n ? bags->n : 1, 3);
     unsigned char *known = (unsigned char *)(labels + 2 * bags->n);
     fin_status status = fin_fit_known(fit, bags, known, err);
     fin_locations all = *to;
@@ -450,6 +446,5 @@ fin_status fin_fit_locate(const fin_fit *fit, const fin_bags *bags, const fin_lo
         status = fini_part_locate(&part, bags, known, labels, &all, &cancel, err);
     if (!status && all.none)
         calibrate_tokens(fit, &part, bags, &all);
-    fini_free(labels);
     return status;
 }

@@ -111,14 +111,12 @@ static fin_status line_up(const fini_dealt *bags, int64_t *count, int64_t *line,
 fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned char *use,
                               int64_t *number, int64_t *count, fin_error *err)
 {
-    int64_t *line = fini_alloc_array(n, 2 * sizeof *line), used = 0;
-    double *key = fini_alloc_array(n, sizeof *key);
+    FINI_FREED int64_t *line = fini_alloc_array(n, 2 * sizeof *line);
+    int64_t used = 0;
+    FINI_FREED double *key = fini_alloc_array(n, sizeof *key);
     *count = 0;
-    if (!line || !key) {
-        fini_free(line);
-        fini_free(key);
+    if (!line || !key)
         return fini_fail_memory(err, (size_t)n * 3 * sizeof *line, "groups of bags");
-    }
     for (int64_t i = 0; i < n; i++) {
         number[i] = -1;
         key[i] = (double)groups[i];
@@ -136,8 +134,6 @@ fin_status fini_groups_number(int64_t n, const int64_t *groups, const unsigned c
             first[i] = (*count)++;
     for (int64_t i = 0; i < n; i++)
         number[i] = number[i] >= 0 ? first[number[i]] : -1;
-    fini_free(line);
-    fini_free(key);
     return FIN_OK;
 }
 
@@ -276,9 +272,8 @@ static fin_status deal_groups(dealing *g, bool lone, int folds, int64_t *order, 
 static fin_status rank_classes(const fini_dealt *bags, double *key, fin_error *err)
 {
     int64_t classes = bags->classes;
-    double *rank = fini_alloc_array(classes + 1, sizeof *rank), next = 0;
-    if (!rank)
-        return fini_fail_memory(err, (size_t)(classes + 1) * sizeof *rank, "classes");
+    FINI_OWN(err, "classes", double, rank, classes + 1, 1);
+    double next = 0;
     for (int64_t c = 0; c < classes; c++)
         rank[c] = -1;
     for (int64_t i = 0; i < bags->n; i++) {
@@ -289,7 +284,6 @@ static fin_status rank_classes(const fini_dealt *bags, double *key, fin_error *e
         *own = *own < 0 ? next++ : *own;
         key[i] = *own;
     }
-    fini_free(rank);
     return FIN_OK;
 }
 
@@ -322,9 +316,10 @@ fin_status fini_folds_make(const fini_dealt *bags, int repeats, int folds, int64
     dealing g = {.n = n, .classes = bags->classes, .labels = bags->labels};
     if (status)
         return status;
-    int64_t *line = fini_alloc_array(n, 2 * sizeof *line), count;
-    int64_t *order = fini_alloc_array(folds, sizeof *order);
-    double *key = fini_alloc_array(n, sizeof *key);
+    FINI_FREED int64_t *line = fini_alloc_array(n, 2 * sizeof *line);
+    int64_t count;
+    FINI_FREED int64_t *order = fini_alloc_array(folds, sizeof *order);
+    FINI_FREED double *key = fini_alloc_array(n, sizeof *key);
     if (!line || !order || !key)
         status = fini_fail_memory(err, (size_t)n * 3 * sizeof *line, "folds");
     if (!status)
@@ -350,9 +345,6 @@ fin_status fini_folds_make(const fini_dealt *bags, int repeats, int folds, int64
                      : deal_bags(bags, key, folds, &random, line, order, fold + r * n, err);
     }
     fini_arena_close(&arena);
-    fini_free(line);
-    fini_free(order);
-    fini_free(key);
     return status;
 }
 
@@ -378,9 +370,7 @@ fin_status fini_folds_ordered(const fini_dealt *bags, const double *order, int f
 {
     ordered o = {0};
     int64_t n = bags->n;
-    layout_ordered(&o, n);
-    FINI_TRY(fini_arena_open(&o.arena, "folds", err));
-    layout_ordered(&o, n);
+    FINI_LAY_OUT(err, &o.arena, "folds", layout_ordered(&o, n));
     for (int64_t i = 0; i < n; i++)
         o.line[i] = i;
     fini_sort_places(order, n, o.line, o.line + n);

@@ -292,9 +292,7 @@ fin_status fin_tokens_judge(const fin_bags *bags, const unsigned char *relevant,
                 "token %lld has the score %g and is relevant = %d; scores are numbers, "
                 "and relevant is 0 or 1",
                 (long long)t, score[t], relevant[t]);
-    double *scratch = fini_alloc_array(longest, 2 * sizeof *scratch);
-    if (!scratch)
-        return fini_fail_memory(err, 2 * (size_t)longest * sizeof *scratch, "judging tokens");
+    FINI_NEW(err, "judging tokens", double, scratch, longest, 2);
     for (int64_t i = 0; i < bags->n; i++) {
         int64_t from = bags->offsets[i] - bags->offsets[0],
                 L = bags->offsets[i + 1] - bags->offsets[i];

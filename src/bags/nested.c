@@ -292,11 +292,8 @@ static void gather_inner(family *g, int64_t o)
 static fin_status decide_all(family *g, fin_error *err)
 {
     const fini_nested *v = g->v;
-    fin_status status = FIN_OK;
-    fini_choice *c = fini_alloc(sizeof *c);
-    if (!c)
-        return fini_fail_memory(err, sizeof *c, "choosing a model");
-    for (int64_t o = 0; o < g->outers && !status; o++) {
+    FINI_OWN(err, "choosing a model", fini_choice, c, 1, 1);
+    for (int64_t o = 0; o < g->outers; o++) {
         *c = (fini_choice){.bags = v->bags,
                            .labels = g->labels + o * g->n,
                            .width = g->width,
@@ -310,12 +307,11 @@ static fin_status decide_all(family *g, fin_error *err)
         memcpy(c->model, g->model, (size_t)g->models * sizeof *c->model);
         learn_from(g, o);
         gather_inner(g, o);
-        for (int m = 0; m < v->count && !status; m++)
+        for (int m = 0; m < v->count; m++)
             if (g->member[m])
-                status = one_model(g, c, o, m, err);
+                FINI_TRY(one_model(g, c, o, m, err));
     }
-    fini_free(c);
-    return status;
+    return FIN_OK;
 }
 
 /* Processor time of a model: that of the single ones it looks at. */
@@ -375,9 +371,7 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
     fin_status status = list_models(g, err);
     if (status)
         return status;
-    layout(&arena, g, settings->inner);
-    FINI_TRY(fini_arena_open(&arena, "cross-validation", err));
-    layout(&arena, g, settings->inner);
+    FINI_LAY_OUT(err, &arena, "cross-validation", layout(&arena, g, settings->inner));
     for (int u = 0; u < g->models; u++)
         nested |= g->nested[u];
     for (int m = 0; m < v->count; m++)
@@ -422,16 +416,16 @@ static fin_status run_family(family *g, const fin_fit_settings *settings,
 
 fin_status fini_nested_run(const fini_nested *v, const fin_progress *progress, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    family *g = fini_alloc(sizeof *g);
-    bool *member = fini_alloc_array(v->count, 2 * sizeof *member), *done = member + v->count;
+    FINI_FREED family *g = fini_alloc(sizeof *g);
+    FINI_FREED bool *member = fini_alloc_array(v->count, 2 * sizeof *member);
+    bool *done = member + v->count;
     if (!g || !member)
-        status = fini_fail_memory(err, sizeof *g, "cross-validation");
-    for (int m = 0; m < v->count && !status; m++) {
+        return fini_fail_memory(err, sizeof *g, "cross-validation");
+    for (int m = 0; m < v->count; m++) {
         done[m] = false;
         v->seconds[m] = 0;
     }
-    for (int first = 0; first < v->count && !status; first++) {
+    for (int first = 0; first < v->count; first++) {
         if (done[first])
             continue;
         *g = (family){.v = v,
@@ -444,9 +438,7 @@ fin_status fini_nested_run(const fini_nested *v, const fin_progress *progress, f
             member[m] = !done[m] && same_folds(&v->asked[m], &v->asked[first]);
             done[m] |= member[m];
         }
-        status = run_family(g, &v->asked[first], progress, err);
+        FINI_TRY(run_family(g, &v->asked[first], progress, err));
     }
-    fini_free(g);
-    fini_free(member);
-    return status;
+    return FIN_OK;
 }

@@ -38,20 +38,17 @@ static fin_status balance_classes(const fini_problem *o, double *weights, fin_er
 {
     int64_t classes = o->part->shape.classes, present = 0;
     balance b = {o->labels, weights, classes};
-    double *sum = fini_alloc_array(classes, sizeof *sum), all = 0;
-    if (!sum)
-        return fini_fail_memory(err, (size_t)classes * sizeof *sum, "weights of classes");
-    fin_status status =
-        fini_bags_sum(&o->phi->bags, o->sum, 1, classes, class_weight, &b, sum, err);
-    for (int64_t c = 0; !status && c < classes; c++) {
+    FINI_OWN(err, "weights of classes", double, sum, classes, 1);
+    double all = 0;
+    FINI_TRY(fini_bags_sum(&o->phi->bags, o->sum, 1, classes, class_weight, &b, sum, err));
+    for (int64_t c = 0; c < classes; c++) {
         all += sum[c];
         present += sum[c] > 0;
     }
-    for (int64_t i = 0; !status && i < o->phi->bags.n; i++)
+    for (int64_t i = 0; i < o->phi->bags.n; i++)
         if (weights[i] > 0)
             weights[i] *= all / (double)present / sum[(int64_t)o->labels[i]];
-    fini_free(sum);
-    return status;
+    return FIN_OK;
 }
 
 void fini_hold_out(const fini_problem *o, double share, double *weights, double *held)
@@ -135,21 +132,15 @@ static fin_status look_back(fini_problem *o, fin_error *err)
 {
     fini_part *part = o->part;
     int64_t width = part->shape.classes ? part->shape.classes : 1;
-    double *mean = fini_alloc_array(o->phi->bags.n * width, sizeof *mean), sum[2];
-    if (!mean)
-        return fini_fail_memory(err, (size_t)(o->phi->bags.n * width) * sizeof *mean,
-                                "predictions");
+    FINI_OWN(err, "predictions", double, mean, o->phi->bags.n, width);
+    double sum[2];
     review r = {o->labels, o->weights, mean, part->shape.classes};
-    fin_status status = fini_part_answer(
-        part, o->phi, &(fini_answer){.mean = mean, .trained = true}, o->cancel, err);
-    if (!status)
-        status = fini_bags_sum(&o->phi->bags, o->sum, 1, 2, bag_loss, &r, sum, err);
-    if (!status) {
-        part->loss = sum[0] / sum[1];
-        part->noise = part->shape.classes ? part->noise : sqrt(part->loss * optimism(o));
-    }
-    fini_free(mean);
-    return status;
+    FINI_TRY(fini_part_answer(part, o->phi, &(fini_answer){.mean = mean, .trained = true},
+                              o->cancel, err));
+    FINI_TRY(fini_bags_sum(&o->phi->bags, o->sum, 1, 2, bag_loss, &r, sum, err));
+    part->loss = sum[0] / sum[1];
+    part->noise = part->shape.classes ? part->noise : sqrt(part->loss * optimism(o));
+    return FIN_OK;
 }
 
 /* ---- the fit ------------------------------------------------------------------------------------------ */
@@ -207,10 +198,9 @@ static fin_status fill_members(fini_part *part, int64_t used, fin_error *err)
     int64_t extras = form->extras(&part->shape), parameters = q * p + extras;
     if (used == p)
         return FIN_OK;
-    double *all = fini_alloc_array(part->members, (size_t)parameters * sizeof *all), *to = all;
+    FINI_NEW(err, "parameters", double, all, part->members, parameters);
+    double *to = all;
     const double *from = part->member;
-    if (!all)
-        return fini_fail_memory(err, (size_t)parameters * sizeof *all, "parameters");
     for (int64_t m = 0; m < part->members; m++) {
         for (int64_t j = 0; j < q * p; j++)
             *to++ = part->map.scale[j % p] != 0 ? *from++ : 0;

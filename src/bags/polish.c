@@ -105,9 +105,7 @@ static fin_status run_relax(relax *o, double *parameters, double *loss, fin_erro
 
 static fin_status open_relax(relax *o, fin_error *err)
 {
-    layout_relax(o);
-    FINI_TRY(fini_arena_open(&o->arena, "gains", err));
-    layout_relax(o);
+    FINI_LAY_OUT(err, &o->arena, "gains", layout_relax(o));
     fin_status status = fini_lbfgs_create(&o->search, 2 + o->extras, err);
     o->search.iterations = GAIN_STEPS;
     o->search.gradient = small;
@@ -339,9 +337,7 @@ static void ask(polish *o, fini_lbfgs *search, fini_function function)
 
 static fin_status open_polish(polish *o, const fini_problem *problem, fin_error *err)
 {
-    layout(o);
-    FINI_TRY(fini_arena_open(&o->arena, "keys from locations", err));
-    layout(o);
+    FINI_LAY_OUT(err, &o->arena, "keys from locations", layout(o));
     if (o->shape->heads > 1)
         return FIN_OK; /* which head's token decided is not known */
     FINI_TRY(fini_lbfgs_create(&o->key_search, o->p + 1, err));

@@ -134,9 +134,7 @@ fin_status fini_ridge_create(fini_ridge **ridge, const fini_problem *problem, fi
     *ridge = NULL;
     int64_t p = problem->phi->bags.d;
     FINI_TRY(fini_blas_ready(err));
-    fini_ridge *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "second moments of features");
+    FINI_MAKE(err, "second moments of features", fini_ridge, o);
     *o = (fini_ridge){.p = p, .A = fini_alloc_array(2 * p, (size_t)p * sizeof *o->A)};
     fin_status status = o->A ? FIN_OK
                              : fini_fail_memory(err, 2 * (size_t)(p * p) * sizeof *o->A,

@@ -225,9 +225,7 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
     *risk = NULL;
     shape.form = form;
     shape.longest = fini_bags_longest(&phi->bags);
-    fini_risk *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "a training problem");
+    FINI_MAKE(err, "a training problem", fini_risk, o);
     *o = (fini_risk){.shape = shape,
                      .phi = phi,
                      .labels = problem->labels,

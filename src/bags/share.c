@@ -90,15 +90,11 @@ fin_status fini_blocks_gather(const fini_blocks *blocks, fin_sum sum, const doub
                               double *all, fin_error *err)
 {
     int64_t n = blocks->all, numbers = blocks->count * n;
-    double *parts = fini_alloc_array(numbers ? numbers : 1, sizeof *parts);
-    if (!parts)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *parts, "sums over blocks");
+    FINI_OWN(err, "sums over blocks", double, parts, numbers ? numbers : 1, 1);
     memset(parts, 0, (size_t)numbers * sizeof *parts);
     for (int64_t b = 0; b < blocks->count; b++)
         parts[b * n + blocks->first + b] = own[b];
-    fin_status status = fini_blocks_sum(blocks, sum, n, parts, all, err);
-    fini_free(parts);
-    return status;
+    return fini_blocks_sum(blocks, sum, n, parts, all, err);
 }
 
 /* ---- sums over bags ----------------------------------------------------------------------------- */
@@ -133,7 +129,6 @@ fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own
                             fin_error *err)
 {
     int64_t blocks = fin_bags_blocks(bags->total), first, count, most = 0;
-    fin_status status = FIN_OK;
     if (!sum || sum == fini_sum_alone) {
         memcpy(all, own, (size_t)bags->total * sizeof *all);
         return FIN_OK;
@@ -144,20 +139,17 @@ fin_status fini_bags_gather(const fin_bags *bags, fin_sum sum, const double *own
             fini_block_start(bags->total, blocks, b + 1) - fini_block_start(bags->total, blocks, b);
         most = size > most ? size : most;
     }
-    double *parts = fini_alloc_array(most * (count ? count : 1), sizeof *parts);
-    if (!parts)
-        return fini_fail_memory(err, (size_t)(most * count) * sizeof *parts, "numbers of all bags");
-    for (int64_t b = 0; !status && b < blocks; b++) {
+    FINI_OWN(err, "numbers of all bags", double, parts, most, count ? count : 1);
+    for (int64_t b = 0; b < blocks; b++) {
         int64_t from = fini_block_start(bags->total, blocks, b);
         int64_t size = fini_block_start(bags->total, blocks, b + 1) - from;
         memset(parts, 0, (size_t)(size * count) * sizeof *parts);
         if (b >= first && b < first + count)
             memcpy(parts + (b - first) * size, own + (from - bags->first),
                    (size_t)size * sizeof *parts);
-        status = sum(blocks, size, parts, all + from, err);
+        FINI_TRY(sum(blocks, size, parts, all + from, err));
     }
-    fini_free(parts);
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_bags_check(const fin_bags *bags, fin_error *err)

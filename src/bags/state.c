@@ -436,9 +436,7 @@ fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
     FINI_NEED_TO_MAKE(err, out, !count || tensors);
     settings = fini_or_defaults(&fin_fit_table, settings, &(fin_fit_settings){0});
     FINI_TRY(fin_settings_validate(&fin_fit_table, settings, err));
-    fin_fit *fit = fini_alloc(sizeof *fit);
-    if (!fit)
-        return fini_fail_memory(err, sizeof *fit, "a model");
+    FINI_MAKE(err, "a model", fin_fit, fit);
     *fit = (fin_fit){.settings = *settings,
                      .sharpness = 1,
                      .locator = -1,

@@ -229,38 +229,31 @@ static fin_status check(int count, int64_t classes, const fin_bags *bags, const 
 static fin_status check_folds(int64_t n, const fin_folds *all, fin_error *err)
 {
     int folds = all->folds;
-    fin_status status = FIN_OK;
-    int64_t *count = fini_alloc_array(folds, sizeof *count);
-    if (!count)
-        return fini_fail_memory(err, (size_t)folds * sizeof *count, "folds");
-    for (int r = 0; !status && r < all->repeats; r++) {
+    FINI_OWN(err, "folds", int64_t, count, folds, 1);
+    for (int r = 0; r < all->repeats; r++) {
         memset(count, 0, (size_t)folds * sizeof *count);
-        for (int64_t i = 0; !status && i < n; i++) {
+        for (int64_t i = 0; i < n; i++) {
             int32_t f = all->fold[r * n + i];
             if (f < 0 || f >= folds)
-                status =
-                    fini_fail(err, FIN_ERR_ARGUMENT,
-                              "bag %lld is in fold %d of repeat %d (from 0); folds are 0 .. %d",
-                              (long long)i, (int)f, r, folds - 1);
+                return fini_fail(err, FIN_ERR_ARGUMENT,
+                                 "bag %lld is in fold %d of repeat %d (from 0); folds are 0 .. %d",
+                                 (long long)i, (int)f, r, folds - 1);
             else
                 count[f]++;
         }
-        for (int f = 0; !status && f < folds; f++)
+        for (int f = 0; f < folds; f++)
             if (!count[f])
-                status =
-                    fini_fail(err, FIN_ERR_ARGUMENT,
-                              "fold %d of repeat %d (from 0) has no bags; give fewer folds", f, r);
+                return fini_fail(err, FIN_ERR_ARGUMENT,
+                                 "fold %d of repeat %d (from 0) has no bags; give fewer folds", f,
+                                 r);
     }
-    fini_free(count);
-    return status;
+    return FIN_OK;
 }
 
 static fin_status open_validation(fin_validation **out, int count, int64_t classes,
                                   const fin_bags *bags, const fin_folds *folds, fin_error *err)
 {
-    fin_validation *v = fini_alloc(sizeof *v);
-    if (!v)
-        return fini_fail_memory(err, sizeof *v, "a cross-validation");
+    FINI_MAKE(err, "a cross-validation", fin_validation, v);
     *v = (fin_validation){.count = count,
                           .repeats = folds->repeats,
                           .folds = folds->folds,

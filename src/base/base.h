@@ -5,6 +5,7 @@
 #include "finetti/base.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* Writes the message if err is not NULL; returns status, so that `return fini_fail(...)` reads
  * well. */
@@ -42,6 +43,22 @@ void fini_free(void *block);
 /* count * size with overflow checked; NULL if it overflows or memory is out. */
 void *fini_alloc_array(int64_t count, size_t size);
 
+/* Declares a local `type *name` of count * each elements, or returns that memory is out. Only where nothing is to be given
+ * back. FINI_MAKE: one element, of zeros. FINI_OWN: it is freed where the block ends, on any way out. */
+#define FINI_NEW(err, what, type, name, count, each)                                               \
+    type *name = fini_alloc_array(count, (size_t)(each) * sizeof(type));                           \
+    if (!name)                                                                                     \
+    return fini_fail_memory(err, (size_t)(count) * (size_t)(each) * sizeof(type), what)
+#define FINI_MAKE(err, what, type, name)                                                           \
+    FINI_NEW(err, what, type, name, 1, 1);                                                         \
+    memset(name, 0, sizeof(type))
+#define FINI_OWN(err, what, type, name, count, each)                                               \
+    FINI_FREED FINI_NEW(err, what, type, name, count, each)
+/* Before the declaration of a local: what is called with its address where its block ends. */
+#define FINI_AT_END(close) __attribute__((cleanup(close)))
+#define FINI_FREED FINI_AT_END(fini_free_at)
+void fini_free_at(void *place); /* fini_free of the pointer at this place */
+
 /* One block of memory per object, cut by a layout function that is run twice: first with base ==
  * NULL, when it only measures, then to cut. Every piece is 64-byte aligned and zeroed. */
 typedef struct fini_arena {
@@ -54,6 +71,13 @@ void *fini_take(fini_arena *arena, int64_t count, size_t size);
 /* After measuring: allocates arena->used bytes, zeroes them, rewinds. */
 fin_status fini_arena_open(fini_arena *arena, const char *what, fin_error *err);
 void fini_arena_close(fini_arena *arena);
+/* Calls `layout`, which takes its pieces, before and after opening; returns that memory is out. */
+#define FINI_LAY_OUT(err, arena, what, layout)                                                     \
+    do {                                                                                           \
+        (void)(layout);                                                                            \
+        FINI_TRY(fini_arena_open(arena, what, err));                                               \
+        (void)(layout);                                                                            \
+    } while (0)
 
 /* From here on, calls made by this thread use so many threads; 0: as many as all others. For those
  * who run calls side by side. Returns what was in force before. */

@@ -59,6 +59,13 @@ void fini_free(void *block)
     release_hook(raw);
 }
 
+void fini_free_at(void *place)
+{
+    void *block;
+    memcpy(&block, place, sizeof block);
+    fini_free(block);
+}
+
 void *fini_alloc_array(int64_t count, size_t size)
 {
     size_t bytes;

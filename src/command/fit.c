@@ -234,9 +234,7 @@ static double calibration(const trial *t)
 static fin_status directions(trial *t, const fin_task *task, const fin_fit *fit, fin_error *err)
 {
     int64_t d = fin_task_get_settings(task)->d;
-    double *k = fini_alloc_array(d, 2 * sizeof *k);
-    if (!k)
-        return fini_fail_memory(err, (size_t)d * 2 * sizeof *k, "the directions");
+    FINI_OWN(err, "the directions", double, k, d, 2);
     fin_fit_info info;
     fin_fit_get_info(fit, &info);
     fin_status status =
@@ -248,7 +246,6 @@ static fin_status directions(trial *t, const fin_task *task, const fin_fit *fit,
         t->sum[COSINE_K] = cosine(k, fin_task_k_star(task), d);
         t->sum[COSINE_V] = cosine(k + d, fin_task_v_star(task), d);
     }
-    fini_free(k);
     return status;
 }
 
@@ -334,36 +331,30 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const fit_values *v = values;
     int64_t n = v->own.trials;
     int locates = 0;
-    trial *t = fini_alloc_array(n, sizeof *t);
-    if (!t)
-        return fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
+    FINI_OWN(err, "the trials", trial, t, n, 1);
     memset(t, 0, (size_t)n * sizeof *t);
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < n && !status; i++) {
+    for (int64_t i = 0; i < n; i++) {
         if (fini_report(progress, "fitting", (double)i, (double)n))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = run_trial(v, i, &t[i], &locates, progress, err);
+            FINI_TRY(run_trial(v, i, &t[i], &locates, progress, err));
     }
-    if (!status) {
-        add_mean(result, "risk", t, 0, n);
-        add_mean(result, "mean", t, MEAN, n);
-        add_mean(result, "bayes", t, 1, n);
-        add_mean(result, "excess", t, EXCESS, n);
-        add_quotient(result, t, n);
-        add_mean(result, "cosine_k", t, COSINE_K, n);
-        add_mean(result, "cosine_v", t, COSINE_V, n);
-        add_least(result, "least_cosine_k", t, COSINE_K, n);
-        add_least(result, "least_cosine_v", t, COSINE_V, n);
-        add_mean(result, "covered", t, COVERED, n);
-        if (locates) {
-            add_mean(result, "found", t, FOUND, n);
-            add_mean(result, "ece", t, ECE, n);
-        }
-        fini_result_scalar(result, "bags", bags_of(v), 0, FIN_HOW_CLOSED, 0);
+    add_mean(result, "risk", t, 0, n);
+    add_mean(result, "mean", t, MEAN, n);
+    add_mean(result, "bayes", t, 1, n);
+    add_mean(result, "excess", t, EXCESS, n);
+    add_quotient(result, t, n);
+    add_mean(result, "cosine_k", t, COSINE_K, n);
+    add_mean(result, "cosine_v", t, COSINE_V, n);
+    add_least(result, "least_cosine_k", t, COSINE_K, n);
+    add_least(result, "least_cosine_v", t, COSINE_V, n);
+    add_mean(result, "covered", t, COVERED, n);
+    if (locates) {
+        add_mean(result, "found", t, FOUND, n);
+        add_mean(result, "ece", t, ECE, n);
     }
-    fini_free(t);
-    return status;
+    fini_result_scalar(result, "bags", bags_of(v), 0, FIN_HOW_CLOSED, 0);
+    return FIN_OK;
 }
 
 const fin_command fini_command_fit = {

@@ -295,9 +295,7 @@ fin_status fini_formula_parse(const char *text, fini_formula **out, fin_error *e
                          LENGTH_MOST);
     fini_arena arena = {0};
     fini_formula *formula;
-    layout(&arena, length, &formula);
-    FINI_TRY(fini_arena_open(&arena, "a formula", err));
-    layout(&arena, length, &formula);
+    FINI_LAY_OUT(err, &arena, "a formula", layout(&arena, length, &formula));
     parser p = {.text = text, .at = text, .formula = formula, .err = err};
     parse_level(&p, 0);
     skip_space(&p);

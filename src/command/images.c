@@ -175,13 +175,13 @@ static fin_status fill_in(const pictures *p, fin_result *result, fin_error *err)
 {
     const fin_memory *m = fin_token_set_memory(p->test);
     fin_encoder_shape shape;
-    fin_examples e = {.memory = NULL};
+    FINI_AT_END(fin_examples_close) fin_examples e = {.memory = NULL};
     fin_pass pass = {.dtype = FIN_F32};
     double sum = 0, square = 0, hidden = 0, pixels = (double)(m->offsets[m->n] * m->values);
     fin_corpus_get_shape(p->masked_test, &shape);
     fin_status status = fin_corpus_draw(p->masked_test, FIN_TEST_FIRST, m->n, -1, 0, 0, &e, err);
     int64_t size = fin_head_targets(&shape.head[0]), count = e.rows * size, one = count / m->n;
-    double *answers = status ? NULL : fini_alloc_array(count, sizeof *answers);
+    FINI_FREED double *answers = status ? NULL : fini_alloc_array(count, sizeof *answers);
     if (!status && !answers)
         status = fini_fail_memory(err, (size_t)count * sizeof *answers, "answers");
     pass.answers[0] = answers;
@@ -204,8 +204,6 @@ static fin_status fill_in(const pictures *p, fin_result *result, fin_error *err)
                            FIN_HOW_SIMULATION, m->n);
         fini_result_scalar(result, "covered", hidden / pixels, 0, FIN_HOW_SIMULATION, m->n);
     }
-    fini_free(answers);
-    fin_examples_close(&e);
     return status;
 }
 

@@ -333,9 +333,7 @@ static fin_status add_points(const points *found, int64_t d, fin_how how, fin_re
                              fin_error *err)
 {
     int64_t n = found->count, counts[4] = {0};
-    double *values = fini_alloc_array(n, (COLUMNS + SPAN + REST) * sizeof *values);
-    if (!values)
-        return fini_fail_memory(err, (size_t)n * COLUMNS * sizeof *values, "stationary points");
+    FINI_OWN(err, "stationary points", double, values, n, COLUMNS + SPAN + REST);
     double *span = values + COLUMNS * n, *rest = span + SPAN * n;
     for (int64_t i = 0; i < n; i++) {
         const fin_stationary *p = &found->at[i];
@@ -360,7 +358,6 @@ static fin_status add_points(const points *found, int64_t d, fin_how how, fin_re
         fini_result_series(result, point_names[k], FIN_F64, 1, &n, values + k * n);
     fini_result_series(result, "point_span", FIN_F64, 2, (const int64_t[]){n, SPAN}, span);
     fini_result_series(result, "point_rest", FIN_F64, 2, (const int64_t[]){n, REST}, rest);
-    fini_free(values);
     return FIN_OK;
 }
 
@@ -478,20 +475,15 @@ static fin_status look_everywhere(const landscape_values *v, const fin_task *tas
 {
     if (!v->plane.starts)
         return FIN_OK;
-    basins *b = fini_alloc(sizeof *b);
-    if (!b)
-        return fini_fail_memory(err, sizeof *b, "stationary points");
+    FINI_OWN(err, "stationary points", basins, b, 1, 1);
     memset(b, 0, sizeof *b);
     b->v = v;
     b->task = task;
     b->progress = progress;
-    fin_status status = search(b, err);
-    if (!status)
-        status = follow(b, err);
-    if (!status)
-        add_basins(b, how, result);
-    fini_free(b);
-    return status;
+    FINI_TRY(search(b, err));
+    FINI_TRY(follow(b, err));
+    add_basins(b, how, result);
+    return FIN_OK;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */

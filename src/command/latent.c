@@ -162,9 +162,7 @@ static fin_status open_sample(sample *s, const fin_latent *latent, int64_t L, in
     s->n = NUMBERS_AT_ONCE / numbers + 1;
     s->n = s->n < samples ? s->n : samples;
     s->width = s->shape.outcomes ? s->shape.outcomes : s->shape.dv;
-    lay_out(s);
-    FINI_TRY(fini_arena_open(&s->arena, "sequences", err));
-    lay_out(s);
+    FINI_LAY_OUT(err, &s->arena, "sequences", lay_out(s));
     return FIN_OK;
 }
 

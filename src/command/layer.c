@@ -327,9 +327,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const layer_values *v = values;
     work w = {.plan = plan_of(v), .found = v->found};
     w.logs = fini_layer_logs(&w.plan);
-    lay_out(&w);
-    FINI_TRY(fini_arena_open(&w.arena, "what is logged of layers", err));
-    lay_out(&w);
+    FINI_LAY_OUT(err, &w.arena, "what is logged of layers", lay_out(&w));
     fin_status status = fini_layer_run(&w.plan, w.look, w.made, progress, err);
     if (!status)
         status = sum_up(&w, result, err);

@@ -325,23 +325,19 @@ static fin_status draw_all(work *w, const fin_latent *latent, const fin_progress
     int64_t sizes[] = {keys ? n * L * w->shape.dk : 0, n * L * w->shape.dv, n * w->shape.latent,
                        keys ? n * L * w->D : 0};
     int64_t all = sizes[0] + sizes[1] + sizes[2] + sizes[3];
-    double *room = fini_alloc_array(all, sizeof *room);
-    fin_status status = FIN_OK;
-    if (!room)
-        return fini_fail_memory(err, (size_t)all * sizeof *room, "sequences");
+    FINI_OWN(err, "sequences", double, room, all, 1);
     fin_latent_sample s = {.L = L, .keys = keys ? room : NULL};
     s.values = room + sizes[0];
     s.z = s.values + sizes[1];
     double *features = keys ? s.z + sizes[2] : NULL;
-    for (int64_t first = 0; first < total && !status; first += n) {
+    for (int64_t first = 0; first < total; first += n) {
         if (fini_report(progress, "sequences", (double)first, (double)total))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = one_block(w, latent, &s, first, total - first < n ? total - first : n,
-                               features, err);
+            FINI_TRY(one_block(w, latent, &s, first, total - first < n ? total - first : n,
+                               features, err));
     }
-    fini_free(room);
-    return status;
+    return FIN_OK;
 }
 
 static void show(const work *w, fin_result *result)

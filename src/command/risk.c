@@ -525,24 +525,21 @@ static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress 
     const fin_form *form = fini_model_form(&v->model);
     if (!is_formula(points, form, kind))
         return FIN_ERR_UNSUPPORTED;
-    formula *f = fini_alloc(sizeof *f);
-    if (!f)
-        return fini_fail_memory(err, sizeof *f, "the sweep");
+    FINI_OWN(err, "the sweep", formula, f, 1, 1);
     f->form = form;
     f->kind = kind;
     f->any = false;
-    fin_status status = fini_model_lengths(&v->model, &room, &f->lengths, err);
-    for (int i = 0; i < NUMBERS && !status; i++)
+    FINI_TRY(fini_model_lengths(&v->model, &room, &f->lengths, err));
+    for (int i = 0; i < NUMBERS; i++)
         if ((f->places[i] = fini_sweep_place(sweep, names[i])) < 0)
-            status = fini_fail_memory(err, sizeof(double), "the sweep");
-    for (int64_t from = 0; from < points->n && !status; from += BLOCK) {
+            return fini_fail_memory(err, sizeof(double), "the sweep");
+    for (int64_t from = 0; from < points->n; from += BLOCK) {
         int64_t count = points->n - from < BLOCK ? points->n - from : BLOCK;
-        status = one_block(f, points, from, count, sweep, err);
-        if (!status && fini_report(progress, "risk", (double)(from + count), (double)points->n))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(one_block(f, points, from, count, sweep, err));
+        if (fini_report(progress, "risk", (double)(from + count), (double)points->n))
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    fini_free(f);
-    return status;
+    return FIN_OK;
 }
 
 static fin_status settle(void *values, fin_error *err)

@@ -316,11 +316,9 @@ static fin_status encode(measuring *m, const fin_progress *progress, fin_error *
 static fin_status probe(const measuring *m, fin_result *result, fin_error *err)
 {
     const int64_t train = m->v->own.train, test = m->v->own.test;
-    double *x = fini_alloc_array(m->rows * m->w, sizeof *x);
+    FINI_OWN(err, "states", double, x, m->rows, m->w);
     fin_probe *fitted = NULL;
     fin_probe_score score = {0};
-    if (!x)
-        return fini_fail_memory(err, (size_t)(m->rows * m->w) * sizeof *x, "states");
     for (int64_t i = 0; i < m->rows * m->w; i++)
         x[i] = (double)m->states[i];
     fin_status status = fin_probe_fit(&fitted, train, m->w, x, 2, 1, m->c->mood, FIN_AUTO, err);
@@ -332,7 +330,6 @@ static fin_status probe(const measuring *m, fin_result *result, fin_error *err)
         fini_result_scalar(result, "log_loss", score.log_loss, NAN, FIN_HOW_SIMULATION, test);
     }
     fin_probe_destroy(fitted);
-    fini_free(x);
     return status;
 }
 
@@ -373,9 +370,7 @@ static fin_status locate(const measuring *m, fin_result *result, const fin_progr
                      .dtype = FIN_F32,
                      .tokens = m->states,
                      .labels = m->c->mood};
-    double *prior = fini_alloc_array(offsets[m->c->n] - offsets[train], sizeof *prior);
-    if (!prior)
-        return fini_fail_memory(err, (size_t)m->rows * sizeof *prior, "probabilities");
+    FINI_OWN(err, "probabilities", double, prior, offsets[m->c->n] - offsets[train], 1);
     fin_status status = fin_fit_create(&fit, &settings, 2, &bags, NULL, NULL, progress, err);
     bags.n = bags.total = test;
     bags.offsets = offsets + train;
@@ -386,7 +381,6 @@ static fin_status locate(const measuring *m, fin_result *result, const fin_progr
     if (!status)
         judge(m, prior, result);
     fin_fit_destroy(fit);
-    fini_free(prior);
     return status;
 }
 

@@ -88,8 +88,8 @@ fin_status fini_training_places(const fin_training *t, const fin_run *ends, fin_
     level l = {.t = t, .lam = NAN, .risk.value = NAN};
     int64_t runs = s->runs, all = 0;
     fin_status status = FIN_OK;
-    int64_t *place = fini_alloc_array(runs, sizeof *place);
-    double *room = fini_alloc_array(runs, sizeof *room);
+    FINI_FREED int64_t *place = fini_alloc_array(runs, sizeof *place);
+    FINI_FREED double *room = fini_alloc_array(runs, sizeof *room);
     if (!place || !room)
         status = fini_fail_memory(err, (size_t)runs * (sizeof *place + sizeof *room), "the ends");
     for (int64_t r = 0; r < runs && !status; r++) {
@@ -104,8 +104,6 @@ fin_status fini_training_places(const fin_training *t, const fin_run *ends, fin_
         fini_result_estimate(result, "level", &l.risk);
         add_places(ends, place, runs, all, room, result);
     }
-    fini_free(place);
-    fini_free(room);
     return status;
 }
 

@@ -207,18 +207,13 @@ static fin_status read_rows(const source *s, const char *name, int64_t d, int64_
 static fin_status set_directions(fin_training *t, const source *s, fin_error *err)
 {
     int64_t d = fin_task_get_settings(t->task)->d, rows[2] = {0, 0};
-    double *k = NULL, *v = NULL;
-    fin_status status = read_rows(s, "k_star", d, &rows[0], &k, err);
-    if (!status)
-        status = read_rows(s, "v_star", d, &rows[1], &v, err);
-    if (!status && (rows[0] != 1 || rows[1] != 1))
-        status = fini_fail(err, FIN_ERR_FORMAT,
-                           "k_star and v_star must have one row of d = %lld numbers", (long long)d);
-    if (!status)
-        status = fin_task_set_directions(t->task, k, v, err);
-    fini_free(k);
-    fini_free(v);
-    return status;
+    FINI_FREED double *k = NULL, *v = NULL;
+    FINI_TRY(read_rows(s, "k_star", d, &rows[0], &k, err));
+    FINI_TRY(read_rows(s, "v_star", d, &rows[1], &v, err));
+    if (rows[0] != 1 || rows[1] != 1)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "k_star and v_star must have one row of d = %lld numbers", (long long)d);
+    return fin_task_set_directions(t->task, k, v, err);
 }
 
 static fin_status read_start(fin_training *t, const source *s, fini_vectors *out, fin_error *err)

@@ -184,9 +184,7 @@ fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *setting
     *cross = NULL;
     fin_cross plain;
     FINI_TRY(plan(&plain, settings, dk, dv, capacity, err));
-    fin_cross *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "a context");
+    FINI_MAKE(err, "a context", fin_cross, o);
     *o = plain;
     fin_status status = fini_blas_ready(err);
     if (!status)

@@ -221,10 +221,8 @@ static fin_status loo(const fin_cross *o, double *mean, double *variance,
                       const fin_progress *progress, fin_error *err)
 {
     int64_t n = o->tokens, dv = o->dv;
-    double *E = fini_alloc_array(n * FINI_CROSS_BLOCK, sizeof *E);
+    FINI_OWN(err, "leave-one-out", double, E, n, FINI_CROSS_BLOCK);
     fin_status status = FIN_OK;
-    if (!E)
-        return fini_fail_memory(err, (size_t)(n * FINI_CROSS_BLOCK) * sizeof *E, "leave-one-out");
     for (int64_t l = 0; l < n && !status; l += FINI_CROSS_BLOCK) {
         int64_t b = n - l < FINI_CROSS_BLOCK ? n - l : FINI_CROSS_BLOCK;
         double sum[FINI_CROSS_BLOCK];
@@ -239,7 +237,6 @@ static fin_status loo(const fin_cross *o, double *mean, double *variance,
                     variance[at] = 1 / sum[j];
             }
     }
-    fini_free(E);
     return status;
 }
 
@@ -268,10 +265,8 @@ static fin_status prefix(const fin_cross *o, int64_t m, const double *queries,
         return FIN_OK;
     }
     int64_t numbers = (2 * n + 2 + dv + 1) * BLOCK;
-    double *X = fini_alloc_array(numbers, sizeof *X);
+    FINI_OWN(err, "a learning curve", double, X, numbers, 1);
     fin_status status = FIN_OK;
-    if (!X)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *X, "a learning curve");
     for (int64_t at = 0; at < m && !status; at += BLOCK) {
         int64_t b = m - at < BLOCK ? m - at : BLOCK;
         fini_prefix p = {
@@ -288,7 +283,6 @@ static fin_status prefix(const fin_cross *o, int64_t m, const double *queries,
         fini_prefix_now(&p, 0);
         fini_prefix_rows(&p, 0, n, X, o->w);
     }
-    fini_free(X);
     return status;
 }
 

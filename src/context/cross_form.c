@@ -185,10 +185,8 @@ static fin_status tokens_themselves(const fin_cross *o, mask seen, double *mean,
                                     const fin_progress *progress, fin_error *err)
 {
     int64_t numbers = scratch_size(o, o->tokens);
-    double *scratch = fini_alloc_array(numbers, sizeof *scratch);
+    FINI_OWN(err, "tiles of tokens", double, scratch, numbers, 1);
     fin_status status = FIN_OK;
-    if (!scratch)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *scratch, "tiles of tokens");
     for (int64_t at = 0; at < o->tokens && !status; at += BLOCK) {
         if (fini_report(progress, "tokens", (double)at, (double)o->tokens))
             status = fini_cross_cancelled(err);
@@ -196,7 +194,6 @@ static fin_status tokens_themselves(const fin_cross *o, mask seen, double *mean,
         attend_block(o, m, fini_cross_key(o, at), at, seen, mean + at * o->dv,
                      variance ? variance + at * o->dv : NULL, NULL, scratch);
     }
-    fini_free(scratch);
     return status;
 }
 
@@ -213,16 +210,13 @@ static fin_status prefix_self(const fin_cross *o, double *error, const fin_progr
                               fin_error *err)
 {
     int64_t n = o->tokens, dv = o->dv;
-    double *mean = fini_alloc_array(n * dv, sizeof *mean);
-    if (!mean)
-        return fini_fail_memory(err, (size_t)(n * dv) * sizeof *mean, "a learning curve");
-    fin_status status = tokens_themselves(o, BEFORE, mean, NULL, progress, err);
-    for (int64_t i = 0; i < n * dv && !status; i++) {
+    FINI_OWN(err, "a learning curve", double, mean, n, dv);
+    FINI_TRY(tokens_themselves(o, BEFORE, mean, NULL, progress, err));
+    for (int64_t i = 0; i < n * dv; i++) {
         double miss = mean[i] - fini_cross_value(o, 0)[i];
         error[i / dv] += miss * miss;
     }
-    fini_free(mean);
-    return status;
+    return FIN_OK;
 }
 
 /* mean += (v - mean) e / sum e, one token at a time; the squared error after each into terms. */
@@ -288,10 +282,8 @@ static fin_status prefix(const fin_cross *o, int64_t m, const double *queries,
     if (!queries)
         return prefix_self(o, error, progress, err);
     int64_t own = scratch_size(o, m), numbers = own + TOKENS * BLOCK;
-    double *scratch = fini_alloc_array(numbers, sizeof *scratch);
+    FINI_OWN(err, "a learning curve", double, scratch, numbers, 1);
     fin_status status = FIN_OK;
-    if (!scratch)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *scratch, "a learning curve");
     error[0] = NAN;
     for (int64_t at = 0; at < m && !status; at += BLOCK) {
         if (fini_report(progress, "learning curve", (double)at, (double)m))
@@ -299,7 +291,6 @@ static fin_status prefix(const fin_cross *o, int64_t m, const double *queries,
         prefix_block(o, m - at < BLOCK ? m - at : BLOCK, queries + at * o->dk, answers + at * o->dv,
                      error, scratch, scratch + own);
     }
-    fini_free(scratch);
     return status;
 }
 

@@ -29,9 +29,7 @@ enum { BLOCK = FINI_CROSS_BLOCK };
 static fin_status draw(const fin_cross *o, int64_t count, int64_t *picked, fin_error *err)
 {
     int64_t n = o->tokens;
-    int32_t *order = fini_alloc_array(n, sizeof *order);
-    if (!order)
-        return fini_fail_memory(err, (size_t)n * sizeof *order, "a choice of landmarks");
+    FINI_OWN(err, "a choice of landmarks", int32_t, order, n, 1);
     for (int64_t i = 0; i < n; i++)
         order[i] = (int32_t)i;
     fin_random random;
@@ -43,7 +41,6 @@ static fin_status draw(const fin_cross *o, int64_t count, int64_t *picked, fin_e
         order[i] = token;
         picked[i] = token;
     }
-    fini_free(order);
     return FIN_OK;
 }
 
@@ -127,9 +124,8 @@ static fin_status greedy(fin_cross *o, int64_t count, int64_t n, const int64_t *
                          const fin_progress *progress, fin_error *err)
 {
     int64_t numbers = n * (count + o->dk + 2);
-    double *block = fini_alloc_array(numbers, sizeof *block), smallest = 0;
-    if (!block)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *block, "a choice of landmarks");
+    FINI_OWN(err, "a choice of landmarks", double, block, numbers, 1);
+    double smallest = 0;
     search s = {n, count, block, .G = block + n * o->dk};
     s.left = s.G + n * count;
     s.col = s.left + n;
@@ -151,7 +147,6 @@ static fin_status greedy(fin_cross *o, int64_t count, int64_t n, const int64_t *
         memcpy(o->Cm + t * o->D, s.G + j * count, (size_t)(t + 1) * sizeof(double));
         memcpy(o->landmarks + t * o->dk, s.keys + j * o->dk, (size_t)o->dk * sizeof(double));
     }
-    fini_free(block);
     return status;
 }
 
@@ -165,9 +160,8 @@ fin_status fini_nystrom_choose(fin_cross *o, const fin_progress *progress, fin_e
     o->residual = o->moved = 0;
     if (count == 0)
         return FIN_OK;
-    int64_t drawn = candidates(o, count), *picked = fini_alloc_array(drawn, sizeof *picked);
-    if (!picked)
-        return fini_fail_memory(err, (size_t)drawn * sizeof *picked, "a choice of landmarks");
+    int64_t drawn = candidates(o, count);
+    FINI_OWN(err, "a choice of landmarks", int64_t, picked, drawn, 1);
     fin_status status = draw(o, drawn, picked, err);
     if (!status && (drawn > count || count <= 1024)) {
         status = greedy(o, count, drawn, picked, progress, err);
@@ -178,7 +172,6 @@ fin_status fini_nystrom_choose(fin_cross *o, const fin_progress *progress, fin_e
         if (!factor_all(o, progress, &status, err) && !status)
             factor_some(o, count, picked);
     }
-    fini_free(picked);
     return status;
 }
 
@@ -228,9 +221,8 @@ fin_status fini_nystrom_judge(fin_cross *o, fin_error *err)
     int64_t numbers = BLOCK * (o->dk + 2);
     if (o->tokens == 0)
         return FIN_OK;
-    double sums[3] = {0}, *keys = fini_alloc_array(numbers, sizeof *keys);
-    if (!keys)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *keys, "a judgement of landmarks");
+    double sums[3] = {0};
+    FINI_OWN(err, "a judgement of landmarks", double, keys, numbers, 1);
     memcpy(o->half, o->u, (size_t)(half * o->dv) * sizeof *o->half);
     fini_spd_upper(fini_spd_of(half, o->M, o->D), o->dv, o->half, o->dv);
     for (int64_t i = 0; i < o->tokens; i += step, count++) {
@@ -245,7 +237,6 @@ fin_status fini_nystrom_judge(fin_cross *o, fin_error *err)
     o->unseen = sums[1] * each;
     o->residual = o->prior > 0 ? o->unseen / o->prior : 0;
     o->moved = var > 0 ? sqrt(sums[2] / (double)(count * o->dv) / var) : 0;
-    fini_free(keys);
     return FIN_OK;
 }
 

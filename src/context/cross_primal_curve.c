@@ -167,9 +167,7 @@ fin_status fini_primal_prefix(const fin_cross *o, int64_t m, const double *queri
             "with noise 0 the first tokens do not fix the %lld features, so that the "
             "primal method has no learning curve; give a positive noise or method dual",
             (long long)o->features);
-    layout(&k.arena, &k, m);
-    FINI_TRY(fini_arena_open(&k.arena, "a learning curve", err));
-    layout(&k.arena, &k, m);
+    FINI_LAY_OUT(err, &k.arena, "a learning curve", layout(&k.arena, &k, m));
     fin_status status = walk(&k, m, queries, answers, error, score, progress, err);
     fini_arena_close(&k.arena);
     return status;

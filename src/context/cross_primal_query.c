@@ -84,9 +84,7 @@ static fin_status over_tokens(const fin_cross *o, job *do_block, void *user, dou
 {
     int64_t size = lanes_of(o) * BLOCK;
     int64_t numbers = fini_primal_scratch(o, o->tokens);
-    double *scratch = fini_alloc_array(numbers, sizeof *scratch);
-    if (!scratch)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *scratch, what);
+    FINI_OWN(err, what, double, scratch, numbers, 1);
     fin_status status = FIN_OK;
     for (int64_t at = 0; at < o->tokens && !status; at += size) {
         int64_t n = o->tokens - at < size ? o->tokens - at : size;
@@ -98,7 +96,6 @@ static fin_status over_tokens(const fin_cross *o, job *do_block, void *user, dou
         for (int64_t i = 0; i < n && sum; i += BLOCK)
             *sum += scratch[i / BLOCK * lane_size(o)];
     }
-    fini_free(scratch);
     return status;
 }
 
@@ -252,10 +249,7 @@ fin_status fini_primal_evidence(const fin_cross *o, double *evidence, double *gr
         -0.5 * (fit / noise + square) - 0.5 * (double)o->dv * (logdet + L * log(FINI_TWO_PI));
     if (!gradient)
         return FIN_OK;
-    double *E = fini_alloc_array(o->features * BLOCK, sizeof *E);
-    if (!E)
-        return fini_fail_memory(err, (size_t)(o->features * BLOCK) * sizeof *E, "a gradient");
+    FINI_OWN(err, "a gradient", double, E, o->features, BLOCK);
     differentiate(o, fit, E, gradient, by_column);
-    fini_free(E);
     return FIN_OK;
 }

@@ -42,9 +42,7 @@ fin_status fin_cross_predict(const fin_cross *o, int64_t m, const double *querie
         return status;
     int64_t block = o->method->block < m ? o->method->block : m;
     int64_t need = o->method->scratch(o, block), numbers = block * o->dk + need;
-    double *divided = fini_alloc_array(numbers, sizeof *divided);
-    if (!divided)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *divided, "a block of queries");
+    FINI_OWN(err, "a block of queries", double, divided, numbers, 1);
     for (int64_t at = 0; at < m && !status; at += block) {
         int64_t b = m - at < block ? m - at : block;
         fini_cross_divide(o, b, queries + at * o->dk, divided);
@@ -56,7 +54,6 @@ fin_status fin_cross_predict(const fin_cross *o, int64_t m, const double *querie
                                variance ? variance + at * o->dv : NULL,
                                weights ? weights + at * o->tokens : NULL, divided + block * o->dk);
     }
-    fini_free(divided);
     return status;
 }
 
@@ -90,9 +87,7 @@ fin_status fin_cross_prefix(const fin_cross *o, int64_t m, const double *queries
     if (status)
         return status;
     int64_t entries = m > 0 ? o->tokens + 1 : o->tokens;
-    double *divided = fini_alloc_array(m * o->dk, sizeof *divided);
-    if (!divided)
-        return fini_fail_memory(err, (size_t)(m * o->dk) * sizeof *divided, "queries");
+    FINI_NEW(err, "queries", double, divided, m, o->dk);
     fini_cross_divide(o, m, queries, divided);
     status = fini_cross_overflow(o, "query", 0, m, divided, err);
     memset(error, 0, (size_t)entries * sizeof *error);
@@ -122,15 +117,13 @@ fin_status fin_cross_evidence(const fin_cross *o, double *evidence, double gradi
     FINI_TRY(need_solved(o, err));
     if (!gradient && !by_column)
         return o->method->evidence(o, evidence, NULL, NULL, progress, err);
-    double sums[3] = {0}, *columns = fini_alloc_array(o->dk, sizeof *columns);
-    if (!columns)
-        return fini_fail_memory(err, (size_t)o->dk * sizeof *columns, "a gradient");
+    double sums[3] = {0};
+    FINI_OWN(err, "a gradient", double, columns, o->dk, 1);
     memset(columns, 0, (size_t)o->dk * sizeof *columns);
-    fin_status status = o->method->evidence(o, evidence, sums, columns, progress, err);
-    if (!status && gradient)
+    FINI_TRY(o->method->evidence(o, evidence, sums, columns, progress, err));
+    if (gradient)
         memcpy(gradient, sums, sizeof sums);
-    if (!status && by_column)
+    if (by_column)
         memcpy(by_column, columns, (size_t)o->dk * sizeof *columns);
-    fini_free(columns);
-    return status;
+    return FIN_OK;
 }

@@ -83,9 +83,7 @@ static fin_status open_work(const fin_heads *h, const fin_heads_batch *b, bool b
     FINI_TRY(check(h, b, err));
     FINI_TRY(fini_blas_ready(err));
     *w = (work){.tokens = b->offsets[b->n], .queries = b->query_offsets[b->n]};
-    layout(&w->arena, h, backward, w);
-    FINI_TRY(fini_arena_open(&w->arena, "heads", err));
-    layout(&w->arena, h, backward, w);
+    FINI_LAY_OUT(err, &w->arena, "heads", layout(&w->arena, h, backward, w));
     return FIN_OK;
 }
 

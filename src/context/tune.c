@@ -263,9 +263,7 @@ static fin_status tune(fin_cross_settings *cross, double *scales, unsigned which
         return fini_fail(err, FIN_ERR_UNSUPPORTED, "tune: %lld parameters are too many",
                          (long long)t.parts);
     fini_arena arena = {NULL, 0, false};
-    layout(&arena, &t);
-    FINI_TRY(fini_arena_open(&arena, "tune", err));
-    layout(&arena, &t);
+    FINI_LAY_OUT(err, &arena, "tune", layout(&arena, &t));
     fin_status status = set_ranges(&t, which, scales, err);
     if (!status) {
         search(&t, report);

@@ -28,9 +28,8 @@ fin_status fini_tune_portion(const fin_tune_data *data, int64_t most, int64_t se
         int64_t n = data->offsets[s + 1] - data->offsets[s];
         tokens += n < most ? n : most;
     }
-    layout(arena, part, &offsets, &keys, &values, tokens);
-    FINI_TRY(fini_arena_open(arena, "a part of the tokens", err));
-    layout(arena, part, &offsets, &keys, &values, tokens);
+    FINI_LAY_OUT(err, arena, "a part of the tokens",
+                 layout(arena, part, &offsets, &keys, &values, tokens));
     for (int64_t s = 0, to = 0; s < data->n; s++) {
         int64_t first = data->offsets[s], n = data->offsets[s + 1] - first;
         int64_t left = n < most ? n : most;

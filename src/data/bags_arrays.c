@@ -36,9 +36,7 @@ static fin_status read_offsets(fini_arrays *a, int64_t **out, fin_error *err)
                          "%.200s: offsets must be one-dimensional with at least two numbers, the "
                          "first row of every bag and the end",
                          a->file);
-    int64_t *offsets = fini_alloc_array(total + 1, sizeof *offsets);
-    if (!offsets)
-        return fini_fail_memory(err, (size_t)(total + 1) * sizeof *offsets, "offsets");
+    FINI_NEW(err, "offsets", int64_t, offsets, total + 1, 1);
     *out = offsets;
     for (int64_t i = 0; i <= total; i++, last = here) {
         bool whole = fini_element_whole(array, i, &here);
@@ -103,9 +101,7 @@ static fin_status count_bags(fini_arrays *a, int64_t **out, fin_error *err)
                          "is needed",
                          a->file, a->bag_name, (long long)a->bag.count, (long long)a->rows);
     FINI_TRY(number_bags(a, &ordered, err));
-    int64_t *offsets = fini_alloc_array(a->total + 1, sizeof *offsets);
-    if (!offsets)
-        return fini_fail_memory(err, (size_t)(a->total + 1) * sizeof *offsets, "offsets");
+    FINI_NEW(err, "offsets", int64_t, offsets, a->total + 1, 1);
     *out = offsets;
     memset(offsets, 0, (size_t)(a->total + 1) * sizeof *offsets);
     for (int64_t row = 0; row < a->rows; row++)
@@ -119,9 +115,7 @@ static fin_status count_bags(fini_arrays *a, int64_t **out, fin_error *err)
 /* Every row is a bag. */
 static fin_status single_rows(fini_arrays *a, int64_t **out, fin_error *err)
 {
-    int64_t *offsets = fini_alloc_array(a->rows + 1, sizeof *offsets);
-    if (!offsets)
-        return fini_fail_memory(err, (size_t)(a->rows + 1) * sizeof *offsets, "offsets");
+    FINI_NEW(err, "offsets", int64_t, offsets, a->rows + 1, 1);
     for (int64_t i = 0; i <= a->rows; i++)
         offsets[i] = i;
     a->total = a->rows;

@@ -89,13 +89,11 @@ static fin_status number_name(fini_names *names, const fini_cell *cell, int64_t 
     size_t size = (size_t)(cell->end - cell->text);
     if (!cell->quoted || !memchr(cell->text, '"', size))
         return fini_names_put(names, cell->text, size, number, err);
-    char *copy = fini_alloc(size);
+    FINI_FREED char *copy = fini_alloc(size);
     if (!copy)
         return fini_fail_memory(err, size, "a name");
     size = fini_csv_copy(cell, copy);
-    fin_status status = fini_names_put(names, copy, size, number, err);
-    fini_free(copy);
-    return status;
+    return fini_names_put(names, copy, size, number, err);
 }
 
 /* A label that is empty or nan is missing: NaN and -1. */
@@ -261,10 +259,8 @@ static fin_status place_rows(fini_long *t, fin_bag_set *set, const fin_bags_sour
                              fin_error *err)
 {
     int64_t total = t->bags.count;
-    int64_t *offsets = fini_alloc_array(total + 1, sizeof *offsets);
+    FINI_NEW(err, "bags", int64_t, offsets, total + 1, 1);
     bool ordered = true;
-    if (!offsets)
-        return fini_fail_memory(err, (size_t)(total + 1) * sizeof *offsets, "bags");
     memset(offsets, 0, (size_t)(total + 1) * sizeof *offsets);
     for (int64_t row = 0; row < t->rows; row++) {
         offsets[t->bag_of[row] + 1]++;

@@ -181,9 +181,7 @@ fin_status fini_long_extras(const fini_long *t, fin_bag_set *set, const fin_prog
     int64_t count = set->extra_count;
     fini_room room = {0};
     fin_status status = FIN_OK;
-    bool *number = fini_alloc_array(count + 1, sizeof *number);
-    if (!number)
-        return fini_fail_memory(err, (size_t)count, "columns");
+    FINI_NEW(err, "columns", bool, number, count + 1, 1);
     for (int64_t k = 0; k < count; k++) {
         number[k] = true;
         set->extra[k].numbers = fini_alloc_array(t->own + 1, sizeof(double));

@@ -52,10 +52,8 @@ fin_status fini_extras_choose(fin_bag_set *set, const fin_bags_source *source,
                               fin_error *err)
 {
     int64_t all = columns->names->count, count = 0;
-    int64_t *list = fini_alloc_array(all + 1, sizeof *list);
+    FINI_NEW(err, "a list of columns", int64_t, list, all + 1, 1);
     fin_status status = FIN_OK;
-    if (!list)
-        return fini_fail_memory(err, (size_t)all * sizeof *list, "a list of columns");
     if (strcmp(source->extras, "*") != 0)
         status = read_lists(columns, source->extras, list, &count, err);
     else /* there may be none */
@@ -315,20 +313,17 @@ static fin_status fill(fin_bag_set *set, int64_t k, const column *c, const fin_a
 static fin_status fill_one(const others *o, fin_bag_set *set, int64_t k, const column *c,
                            fin_error *err)
 {
-    fini_npy map = {0};
+    FINI_AT_END(fini_npy_unmap) fini_npy map = {0};
     char path[PATH_MAX + 264];
     path_of(o, c->array, path, sizeof path);
     fin_npz *npz = o->arrays->npz;
-    fin_status status = npz ? fini_npz_any(npz, c->array, &map.array, &map.form, err)
-                            : fini_npy_map(path, &map, err);
+    FINI_TRY(npz ? fini_npz_any(npz, c->array, &map.array, &map.form, err)
+                 : fini_npy_map(path, &map, err));
     const fin_array *a = &map.array;
     int64_t rows = o->arrays->rows, width = c->width ? c->width : 1;
-    if (!status && (a->ndim < 1 || a->shape[0] != rows || a->count != rows * width))
-        status = fini_fail(err, FIN_ERR_FORMAT, "%.300s changed while it was read", path);
-    if (!status)
-        status = fill(set, k, c, &map.array, &map.form, err);
-    fini_npy_unmap(&map);
-    return status;
+    if (a->ndim < 1 || a->shape[0] != rows || a->count != rows * width)
+        return fini_fail(err, FIN_ERR_FORMAT, "%.300s changed while it was read", path);
+    return fill(set, k, c, &map.array, &map.form, err);
 }
 
 fin_status fini_arrays_extras(const fini_arrays *arrays, fin_bag_set *set,

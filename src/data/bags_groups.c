@@ -116,9 +116,7 @@ fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t r
         top = bags->groups[i] > top ? bags->groups[i] : top;
     if (top < 0)
         return FIN_OK;
-    int64_t *first = fini_alloc_array(top + 1, sizeof *first); /* bag of each group, or -1 */
-    if (!first)
-        return fini_fail_memory(err, (size_t)(top + 1) * sizeof *first, "groups");
+    FINI_OWN(err, "groups", int64_t, first, top + 1, 1); /* bag of each group, or -1 */
     memset(first, -1, (size_t)(top + 1) * sizeof *first);
     fin_status status = FIN_OK;
     for (int64_t i = 0; i < n; i++) {
@@ -135,6 +133,5 @@ fin_status fini_folds_groups(const fin_bag_set *set, const char *file, int64_t r
                     set->group ? FINI_SHOW(set->group) : "groups",
                     bags_of(set, bags->groups[i], all));
     }
-    fini_free(first);
     return status;
 }

@@ -453,11 +453,8 @@ static fin_status fill_extra(const extras *e, fin_bag_set *set, const fin_bags_s
     const char *name = fini_names_get(&e->sets, e->of[column]);
     const fin_bags *bags = &set->bags;
     bool alone = files->count == 1 && bags->total != 1; /* all bags in one file */
-    double *numbers = fini_alloc_array(bags->offsets[bags->n] + 1, sizeof *numbers);
+    FINI_NEW(err, "extra columns", double, numbers, bags->offsets[bags->n] + 1, 1);
     fin_status status = FIN_OK;
-    if (!numbers)
-        return fini_fail_memory(err, (size_t)bags->offsets[bags->n] * sizeof *numbers,
-                                "extra columns");
     set->extra[k].numbers = numbers;
     for (int64_t i = 0; i < (alone ? 1 : bags->n) && !status; i++) {
         int64_t at = alone ? 0 : bags->first + i, width = 1;
@@ -519,9 +516,7 @@ static fin_status read_extras(fin_bag_set *set, const fin_bags_source *source,
 static fin_status cut(folder *f, fin_bag_set *set, fin_error *err)
 {
     int64_t count = f->files.count, skipped;
-    int64_t *offsets = fini_alloc_array(count + 1, sizeof *offsets);
-    if (!offsets)
-        return fini_fail_memory(err, (size_t)(count + 1) * sizeof *offsets, "bags");
+    FINI_NEW(err, "bags", int64_t, offsets, count + 1, 1);
     offsets[0] = 0;
     for (int64_t i = 0; i < count; i++)
         if (__builtin_add_overflow(offsets[i], f->rows[i], &offsets[i + 1])) {
@@ -541,37 +536,28 @@ static fin_status cut(folder *f, fin_bag_set *set, fin_error *err)
 
 static fin_status fill(folder *f, fin_bag_set *set, const fin_progress *progress, fin_error *err)
 {
-    fini_names columns = {0};
+    FINI_AT_END(fini_names_close) fini_names columns = {0};
     fini_columns all = {.file = f->source->path, .names = &columns, .nameless = true};
-    int64_t *list = NULL, count = 0, row, column;
+    FINI_FREED int64_t *list = NULL;
+    int64_t count = 0, row, column;
     bool whole = true;
-    fin_status status = fini_names_numbers(&columns, 0, f->width, err);
-    if (!status)
-        status = fini_names_index(&columns, err);
-    if (!status)
-        status = fini_bags_columns(set, f->source, &all, &list, &count, err);
-    for (int64_t j = 0; j < count && !status; j++)
+    FINI_TRY(fini_names_numbers(&columns, 0, f->width, err));
+    FINI_TRY(fini_names_index(&columns, err));
+    FINI_TRY(fini_bags_columns(set, f->source, &all, &list, &count, err));
+    for (int64_t j = 0; j < count; j++)
         whole = whole && list[j] == j && count == f->width;
-    if (!status)
-        status = cut(f, set, err);
-    if (!status)
-        status = fini_bags_labels(
-            set, f->source, f->table.label >= 0 && f->source->table ? &f->table.labels : NULL, err);
-    if (!status && f->table.group_of)
-        status = fini_bags_groups(set, f->table.group_of, err);
-    if (!status)
-        status = read_tokens(f, set, whole ? NULL : list, progress, err);
-    if (!status)
-        status = read_extras(set, f->source, &f->files, f->rows, token_names, err);
-    if (!status)
-        status = fini_bags_names(set, &f->names, err);
-    if (!status)
-        status = fini_bags_infinite(&set->bags, progress, &row, &column, err);
-    if (!status && row >= 0)
-        status = fini_bags_fail_token(set, f->source->path, row, column, err);
-    fini_free(list);
-    fini_names_close(&columns);
-    return status;
+    FINI_TRY(cut(f, set, err));
+    FINI_TRY(fini_bags_labels(
+        set, f->source, f->table.label >= 0 && f->source->table ? &f->table.labels : NULL, err));
+    if (f->table.group_of)
+        FINI_TRY(fini_bags_groups(set, f->table.group_of, err));
+    FINI_TRY(read_tokens(f, set, whole ? NULL : list, progress, err));
+    FINI_TRY(read_extras(set, f->source, &f->files, f->rows, token_names, err));
+    FINI_TRY(fini_bags_names(set, &f->names, err));
+    FINI_TRY(fini_bags_infinite(&set->bags, progress, &row, &column, err));
+    if (row >= 0)
+        return fini_bags_fail_token(set, f->source->path, row, column, err);
+    return FIN_OK;
 }
 
 static fin_status read_folder(fin_bag_set *set, const fin_bags_source *source,

@@ -290,16 +290,13 @@ static fin_status predict(fin_bag_set *set, const fin_bags_source *source,
                (size_t)set->bags.n * sizeof *set->labels);
         return FIN_OK;
     }
-    double *numbers = fini_alloc_array(source->class_count, sizeof *numbers);
-    if (!numbers)
-        return fini_fail_memory(err, (size_t)source->class_count * sizeof *numbers, "classes");
+    FINI_OWN(err, "classes", double, numbers, source->class_count, 1);
     for (int64_t c = 0; c < source->class_count; c++) {
         const char *name = source->class_names[c], *end = name + strlen(name);
         if (fini_decimal(name, end, &numbers[c]) != end)
             numbers[c] = NAN; /* equal to no number */
     }
     match_classes(set, source, labels, numbers);
-    fini_free(numbers);
     return FIN_OK;
 }
 

@@ -198,9 +198,7 @@ static fin_status read_place(place *from, fin_bag_set *set, const fin_bags_sourc
 fin_status fini_bags_files(fin_bag_set *set, const fin_bags_source *source, bool archive,
                            const fin_progress *progress, fin_error *err)
 {
-    place *from = fini_alloc(sizeof *from);
-    if (!from)
-        return fini_fail_memory(err, sizeof *from, "arrays");
+    FINI_OWN(err, "arrays", place, from, 1, 1);
     memset(from, 0, sizeof *from);
     fin_status status = archive ? fin_npz_open(source->path, &set->npz, err)
                                 : find_siblings(from, source->path, err);
@@ -216,6 +214,5 @@ fin_status fini_bags_files(fin_bag_set *set, const fin_bags_source *source, bool
     }
     for (int i = 0; i < ARRAYS; i++)
         fini_npy_unmap(&from->map[i]);
-    fini_free(from);
     return status;
 }

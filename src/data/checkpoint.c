@@ -224,9 +224,7 @@ fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder
     FINI_NEED_TO_MAKE(err, encoder, c);
     int64_t count = 0;
     fin_error why = {FIN_OK, ""};
-    fin_tensor *own = fini_alloc_array(c->file->count, sizeof *own);
-    if (!own)
-        return fini_fail_memory(err, (size_t)c->file->count * sizeof *own, "a checkpoint");
+    FINI_NEW(err, "a checkpoint", fin_tensor, own, c->file->count, 1);
     for (int64_t i = 0; i < c->file->count; i++)
         if (of_encoder(&c->file->tensors[i]))
             own[count++] = c->file->tensors[i];
@@ -332,7 +330,7 @@ fin_status fin_checkpoint_write(const char *path, const fin_encoder *encoder,
                                 const fin_entry *entries, int64_t count, fin_error *err)
 {
     FINI_NEED(err, path, encoder, !count || entries);
-    fin_tensor *tensors = NULL;
+    FINI_FREED fin_tensor *tensors = NULL;
     int64_t tensor_count = 0;
     fini_metadata m;
     fini_metadata_open(&m, "encoder", FIN_CHECKPOINT_VERSION, err);
@@ -344,7 +342,5 @@ fin_status fin_checkpoint_write(const char *path, const fin_encoder *encoder,
         fini_metadata_add(&m, ENTRY, entries[i].key, entries[i].value);
     if (!m.status)
         m.status = gather_tensors(encoder, learn, scale, &tensors, &tensor_count, err);
-    fin_status status = fini_metadata_write(&m, path, tensors, tensor_count);
-    fini_free(tensors);
-    return status;
+    return fini_metadata_write(&m, path, tensors, tensor_count);
 }

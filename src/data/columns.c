@@ -171,20 +171,15 @@ fin_status fin_columns_read(const fin_columns *columns, const char *text, int64_
                             int64_t *count, fin_error *err)
 {
     FINI_NEED(err, columns, text, list, count);
-    fini_names names = {.count = 0};
-    fin_status status = FIN_OK;
+    FINI_AT_END(fini_names_close) fini_names names = {.count = 0};
     *count = 0;
-    for (int64_t j = 0; j < columns->count && !status; j++)
-        status = fini_names_add(&names, columns->names[j], strlen(columns->names[j]), err);
-    if (!status)
-        status = fini_names_index(&names, err);
+    for (int64_t j = 0; j < columns->count; j++)
+        FINI_TRY(fini_names_add(&names, columns->names[j], strlen(columns->names[j]), err));
+    FINI_TRY(fini_names_index(&names, err));
     const fini_columns all = {.file = columns->file,
                               .names = &names,
                               .skip = columns->skip,
                               .what = columns->what,
                               .taken = columns->taken};
-    if (!status)
-        status = fini_columns_read(&all, text, list, count, err);
-    fini_names_close(&names);
-    return status;
+    return fini_columns_read(&all, text, list, count, err);
 }

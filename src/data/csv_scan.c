@@ -135,25 +135,24 @@ fin_status fini_csv_header(fini_csv *s, int64_t most, fin_error *err)
 fin_status fini_csv_names(const fini_csv *s, fini_names *names, fin_error *err)
 {
     size_t room = (size_t)(s->body - s->start) + 1;
-    char *copy = fini_alloc(room);
+    FINI_FREED char *copy = fini_alloc(room);
     fini_cell cell;
-    fin_status status = copy ? FIN_OK : fini_fail_memory(err, room, "the names of columns");
+    FINI_TRY(copy ? FIN_OK : fini_fail_memory(err, room, "the names of columns"));
     const char *p = s->start;
-    for (int64_t j = 0, number; j < s->columns && !status; j++, p++) {
+    for (int64_t j = 0, number; j < s->columns; j++, p++) {
         p = fini_csv_cell(p, s->end, &cell);
         size_t size = fini_csv_copy(&cell, copy);
-        status = j == 0 && s->index ? fini_names_put(names, FINI_CSV_INDEX,
+        FINI_TRY(j == 0 && s->index ? fini_names_put(names, FINI_CSV_INDEX,
                                                      sizeof FINI_CSV_INDEX - 1, &number, err)
-                                    : fini_names_put(names, copy, size, &number, err);
-        if (!status && number < j)
-            status = fini_fail(
+                                    : fini_names_put(names, copy, size, &number, err));
+        if (number < j)
+            return fini_fail(
                 err, FIN_ERR_FORMAT,
                 "%.300s, line 1: columns %lld and %lld are both called '%s'; names must differ",
                 s->label, (long long)number + 1, (long long)j + 1,
                 FINI_SHOW(fini_names_get(names, number)));
     }
-    fini_free(copy);
-    return status;
+    return FIN_OK;
 }
 
 int64_t fini_csv_lines(const char *p, const char *end)

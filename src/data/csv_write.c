@@ -43,9 +43,7 @@ fin_status fin_csv_open(const char *path, const char *const *names, int count, f
     for (int j = 0; j < count; j++)
         if (!names[j] || !names[j][0])
             return fini_fail(err, FIN_ERR_ARGUMENT, "column %d of a CSV file has no name", j + 1);
-    fin_csv *csv = fini_alloc(sizeof *csv);
-    if (!csv)
-        return fini_fail_memory(err, sizeof *csv, "a CSV file");
+    FINI_MAKE(err, "a CSV file", fin_csv, csv);
     *csv = (fin_csv){.count = count, .locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0)};
     fin_status status = fini_output_open(path, false, &csv->output, err);
     if (!status)

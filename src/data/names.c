@@ -127,9 +127,7 @@ static struct fini_name_slot *slot_of(const fini_names *names, const char *text,
 
 static fin_status make_places(fini_names *names, int64_t places, fin_error *err)
 {
-    struct fini_name_slot *slots = fini_alloc_array(places, sizeof *slots);
-    if (!slots)
-        return fini_fail_memory(err, (size_t)places * sizeof *slots, "names");
+    FINI_NEW(err, "names", struct fini_name_slot, slots, places, 1);
     memset(slots, 0, (size_t)places * sizeof *slots);
     for (int64_t i = 0; i < names->places; i++) {
         struct fini_name_slot *slot = &names->slots[i];

@@ -90,10 +90,7 @@ static fin_status open_zip(fin_npz *npz, const char *path, fin_error *err)
 fin_status fin_npz_open(const char *path, fin_npz **out, fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, path);
-    fin_npz *npz = fini_alloc(sizeof *npz);
-    if (!npz)
-        return fini_fail_memory(err, sizeof *npz, "an NPZ file");
-    memset(npz, 0, sizeof *npz);
+    FINI_MAKE(err, "an NPZ file", fin_npz, npz);
     snprintf(npz->path, sizeof npz->path, "%s", path);
     fin_status status = open_zip(npz, path, err);
     if (!status)

@@ -209,10 +209,7 @@ static fin_status fail_zip(const fin_npz_writer *npz, zip_error_t *code, fin_err
 fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, path);
-    fin_npz_writer *npz = fini_alloc(sizeof *npz);
-    if (!npz)
-        return fini_fail_memory(err, sizeof *npz, "an NPZ file");
-    memset(npz, 0, sizeof *npz);
+    FINI_MAKE(err, "an NPZ file", fin_npz_writer, npz);
     zip_error_init(&npz->code);
     snprintf(npz->path, sizeof npz->path, "%s", path);
     fin_status status = fini_output_open(path, true, &npz->output, err);
@@ -285,9 +282,7 @@ static fin_status add(fin_npz_writer *npz, const char *name, const char *descr, 
     if (count > 0 && !from->data && !from->fill)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%s: array '%s' has elements but no data",
                          npz->path, name);
-    entry *e = fini_alloc(sizeof *e);
-    if (!e)
-        return fini_fail_memory(err, sizeof *e, "an array of an NPZ file");
+    FINI_MAKE(err, "an array of an NPZ file", entry, e);
     *e = *from;
     e->next = npz->entries;
     e->npz = npz;

@@ -142,8 +142,8 @@ static fin_status read_texts(const fini_csv *s, fin_table *table, fin_error *err
     size_t size = (size_t)(s->end - s->body), columns = (size_t)table->columns;
     int64_t lines = fini_csv_lines(s->body, s->end),
             most = ((s->end - s->body) + 1) / table->columns;
-    bool *is_text = fini_alloc(columns);
-    char *room = fini_alloc(size);
+    FINI_FREED bool *is_text = fini_alloc(columns);
+    FINI_FREED char *room = fini_alloc(size);
     fin_error cause = {FIN_ERR_FORMAT, ""};
     table->capacity = lines < most ? lines : most;
     table->texts = fini_alloc(columns * sizeof *table->texts);
@@ -156,8 +156,6 @@ static fin_status read_texts(const fini_csv *s, fin_table *table, fin_error *err
         memset(is_text, 0, columns);
     for (int fills = 0; fills <= 1 && !status; fills++)
         status = read_cells(s, table, is_text, room, fills, &cause);
-    fini_free(is_text);
-    fini_free(room);
     return status == FIN_OK || status == FIN_ERR_FORMAT
                ? status
                : fini_fail(err, status, "%s", cause.message);
@@ -186,9 +184,7 @@ static fin_status parse(const char *text, size_t size, const char *label, bool t
     if (capacity > FIN_TABLE_ROWS_MAX)
         return fini_fail(err, FIN_ERR_FORMAT, "%.300s has more than %lld rows; split the file",
                          label, (long long)FIN_TABLE_ROWS_MAX);
-    fin_table *table = fini_alloc(sizeof *table);
-    if (!table)
-        return fini_fail_memory(err, sizeof *table, "a table");
+    FINI_MAKE(err, "a table", fin_table, table);
     *table = (fin_table){.capacity = capacity, .columns = (int)s.columns};
     fin_status status = fill(table, &s, texts, err);
     if (status)

@@ -208,10 +208,7 @@ static void drop_header(fin_tensor_file *file)
 fin_status fini_tensors_head(const char *path, fin_tensor_file **out, fin_error *err)
 {
     *out = NULL;
-    fin_tensor_file *file = fini_alloc(sizeof *file);
-    if (!file)
-        return fini_fail_memory(err, sizeof *file, "a file of tensors");
-    memset(file, 0, sizeof *file);
+    FINI_MAKE(err, "a file of tensors", fin_tensor_file, file);
     snprintf(file->path, sizeof file->path, "%s", path);
     fin_status status = fini_open_regular(path, &file->fd, &file->size, err);
     if (status)

@@ -221,10 +221,10 @@ fin_status fin_tensors_write(const char *path, const fin_entry *metadata, int64_
                              const fin_tensor *tensors, int64_t count, fin_error *err)
 {
     FINI_NEED(err, path, !entries || metadata, !count || tensors);
-    char *header = NULL;
+    FINI_FREED char *header = NULL;
     size_t size = 0;
     json_t *root = json_object();
-    int64_t *order = fini_alloc_array(count, sizeof *order);
+    FINI_FREED int64_t *order = fini_alloc_array(count, sizeof *order);
     fin_status status = FIN_OK;
     if (!order)
         status = fini_fail_memory(err, (size_t)count * sizeof *order, "a file of tensors");
@@ -241,8 +241,6 @@ fin_status fin_tensors_write(const char *path, const fin_entry *metadata, int64_
         status = put_checksum(header, size, tensors, count, order, err);
     if (!status)
         status = write_all(path, header, size, tensors, count, order, err);
-    fini_free(header);
-    fini_free(order);
     return status;
 }
 

@@ -115,9 +115,10 @@ static fin_status pick_classes(const fin_token_set *set, const fin_token_part *w
 {
     const fin_memory *m = &set->memory;
     fin_random random;
-    int64_t n = *count, kept = 0, *order = fini_alloc_array(n, sizeof *order);
-    int64_t *left = fini_alloc_array(m->classes, sizeof *left);
-    char *take = fini_alloc_array(n, 1);
+    int64_t n = *count, kept = 0;
+    FINI_FREED int64_t *order = fini_alloc_array(n, sizeof *order);
+    FINI_FREED int64_t *left = fini_alloc_array(m->classes, sizeof *left);
+    FINI_FREED char *take = fini_alloc_array(n, 1);
     fin_status status = FIN_OK;
     if (!order || !left || !take) {
         status = fini_fail_memory(err, (size_t)n * sizeof *order, "a part of the sequences");
@@ -144,9 +145,6 @@ static fin_status pick_classes(const fin_token_set *set, const fin_token_part *w
                 list[kept++] = list[i];
         *count = kept;
     }
-    fini_free(order);
-    fini_free(left);
-    fini_free(take);
     return status;
 }
 
@@ -205,14 +203,11 @@ fin_status fin_token_set_part(fin_token_set **out, const fin_token_set *set,
                               const fin_token_part *which, fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, set, which);
-    int64_t *list = NULL, count = 0;
-    fin_status status = check_part(&set->memory, which, err);
-    if (!status)
-        status = pick_fold(&set->memory, which, &list, &count, err);
-    if (!status && which->per_class > 0)
-        status = pick_classes(set, which, list, &count, err);
-    if (!status)
-        status = copy_part(out, set, list, count, err);
-    fini_free(list);
-    return status;
+    FINI_FREED int64_t *list = NULL;
+    int64_t count = 0;
+    FINI_TRY(check_part(&set->memory, which, err));
+    FINI_TRY(pick_fold(&set->memory, which, &list, &count, err));
+    if (which->per_class > 0)
+        FINI_TRY(pick_classes(set, which, list, &count, err));
+    return copy_part(out, set, list, count, err);
 }

@@ -25,9 +25,7 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "corpus: L_least = %lld is more than L = %lld; it must be from 0 to L",
                          (long long)s.L_least, (long long)s.L);
-    fin_corpus *c = fini_alloc(sizeof *c);
-    if (!c)
-        return fini_fail_memory(err, sizeof *c, "a corpus");
+    FINI_MAKE(err, "a corpus", fin_corpus, c);
     *c = (fin_corpus){.kind = kind, .settings = s, .seed = seed};
     c->masked = s.objective == FIN_OBJECTIVE_MASKED;
     c->by_token =

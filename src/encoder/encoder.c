@@ -136,10 +136,7 @@ fin_status fin_encoder_create(fin_encoder **encoder, const fin_encoder_settings 
     FINI_NEED_TO_MAKE(err, encoder, shape);
     settings = fini_or_defaults(&fin_encoder_table, settings, &(fin_encoder_settings){0});
     FINI_TRY(check(settings, shape, err));
-    fin_encoder *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "an encoder");
-    memset(o, 0, sizeof *o);
+    FINI_MAKE(err, "an encoder", fin_encoder, o);
     o->settings = *settings;
     o->shape = *shape;
     o->width = settings->width;

@@ -161,9 +161,7 @@ static fin_status set_up(fin_learn *o, fin_error *err)
                                                    : 1;
     o->parameters = fin_encoder_parameters(o->encoder);
     o->tensors = fin_encoder_tensors(o->encoder, NULL, 0);
-    layout(o);
-    FINI_TRY(fini_arena_open(&o->arena, "the state of learning", err));
-    layout(o);
+    FINI_LAY_OUT(err, &o->arena, "the state of learning", layout(o));
     fin_encoder_tensors(o->encoder, o->tensor, o->tensors);
     o->number[FINI_BEST] = INFINITY;
     o->last_loss = NAN;
@@ -176,9 +174,7 @@ fin_status fin_learn_create(fin_learn **learn, const fin_learn_settings *setting
 {
     FINI_NEED_TO_MAKE(err, learn, encoder, corpus);
     int64_t head;
-    fin_learn *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "the state of learning");
+    FINI_MAKE(err, "the state of learning", fin_learn, o);
     *o = (fin_learn){.encoder = encoder,
                      .corpus = corpus,
                      .test = test ? test : corpus,

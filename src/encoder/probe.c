@@ -125,9 +125,7 @@ static void lay_out(fin_probe *probe, fini_arena *arena)
 
 static fin_status create(fin_probe **out, int64_t p, int64_t classes, int64_t m, fin_error *err)
 {
-    fin_probe *probe = fini_alloc(sizeof *probe);
-    if (!probe)
-        return fini_fail_memory(err, sizeof *probe, "a probe");
+    FINI_MAKE(err, "a probe", fin_probe, probe);
     *probe = (fin_probe){.p = p, .m = classes > 0 ? classes : m, .classes = classes};
     lay_out(probe, &probe->arena);
     fin_status status = fini_blas_ready(err);

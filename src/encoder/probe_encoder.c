@@ -146,21 +146,19 @@ static fin_status choose_one(const probing *o, part *p, int64_t want, uint64_t f
     p->n = want;
     if (p->corpus->kind != &fini_corpus_kind_memory)
         return take_numbers(p, NULL, fresh, err);
-    uint64_t *number = shuffled(o, p->corpus, &count);
+    FINI_FREED uint64_t *number = shuffled(o, p->corpus, &count);
     if (!number)
         return fini_fail_memory(err, (size_t)p->corpus->sequences * sizeof *number,
                                 "numbers of sequences");
     p->n = want < count ? want : count;
-    fin_status status = take_numbers(p, number, 0, err);
-    fini_free(number);
-    return status;
+    return take_numbers(p, number, 0, err);
 }
 
 /* Both parts from one set of data. */
 static fin_status cut_data(const probing *o, part *train, part *test, fin_error *err)
 {
     int64_t count;
-    uint64_t *number = shuffled(o, train->corpus, &count);
+    FINI_FREED uint64_t *number = shuffled(o, train->corpus, &count);
     if (!number)
         return fini_fail_memory(err, (size_t)train->corpus->sequences * sizeof *number,
                                 "numbers of sequences");
@@ -168,11 +166,8 @@ static fin_status cut_data(const probing *o, part *train, part *test, fin_error 
     bool enough = count - o->settings->test >= o->settings->train;
     train->n = enough ? o->settings->train : (int64_t)floor(share * (double)count + 0.5);
     test->n = enough ? o->settings->test : count - train->n;
-    fin_status status = take_numbers(train, number, 0, err);
-    if (!status)
-        status = take_numbers(test, number + train->n, 0, err);
-    fini_free(number);
-    return status;
+    FINI_TRY(take_numbers(train, number, 0, err));
+    return take_numbers(test, number + train->n, 0, err);
 }
 
 static fin_status choose(const probing *o, part *train, part *test, fin_error *err)
@@ -199,10 +194,10 @@ static fin_status represent(const probing *o, const fin_examples *e, double **st
 
 static fin_status add_rows(const probing *o, part *p, const fin_examples *e, fin_error *err)
 {
-    double *states = NULL;
+    FINI_FREED double *states = NULL;
     int64_t width = o->classes > 0 ? 1 : o->columns;
-    fin_status status = represent(o, e, &states, err);
-    for (int64_t row = 0; !status && row < (o->tokens ? e->tokens : e->sequences.n); row++) {
+    FINI_TRY(represent(o, e, &states, err));
+    for (int64_t row = 0; row < (o->tokens ? e->tokens : e->sequences.n); row++) {
         if (o->tokens && !e->sequences.hidden[row])
             continue;
         if (!read_target(o, p->corpus, e, row, p->y + p->rows * width))
@@ -211,8 +206,7 @@ static fin_status add_rows(const probing *o, part *p, const fin_examples *e, fin
                (size_t)o->width * sizeof *states);
         p->rows++;
     }
-    fini_free(states);
-    return status;
+    return FIN_OK;
 }
 
 static fin_status take_rows(const probing *o, part *p, fin_error *err)
@@ -329,9 +323,7 @@ static fin_status load_head(fin_encoder *encoder, const fin_head *head, const fi
                             fin_error *err)
 {
     int64_t width = fin_encoder_get_settings(encoder)->width;
-    double *W = fini_alloc_array(head->size, (size_t)(width + 1) * sizeof *W);
-    if (!W)
-        return fini_fail_memory(err, (size_t)(head->size * width) * sizeof *W, "a head");
+    FINI_OWN(err, "a head", double, W, head->size, width + 1);
     double *b = W + head->size * width;
     char name[sizeof head->name + 8];
     fin_tensor tensors[2];
@@ -340,9 +332,7 @@ static fin_status load_head(fin_encoder *encoder, const fin_head *head, const fi
     snprintf(name, sizeof name, "head.%s", head->name);
     fini_tensor_put(&l, name, ".weight", FIN_F64, head->size, width, W);
     fini_tensor_put(&l, name, ".bias", FIN_F64, head->size, 0, b);
-    fin_status status = fin_encoder_load(encoder, tensors, 2, 1, NULL, err);
-    fini_free(W);
-    return status;
+    return fin_encoder_load(encoder, tensors, 2, 1, NULL, err);
 }
 
 /* All sequences with all their tokens: under numbers from FIN_TEST_FIRST on. */

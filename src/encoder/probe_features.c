@@ -83,18 +83,14 @@ fin_status fini_features_of(const fini_features *f, const fin_examples *e, doubl
 {
     const fin_sequences *s = &e->sequences;
     int64_t w = fin_encoder_get_settings(f->encoder)->width, rows = f->tokens ? e->tokens : s->n;
-    fin_status status = check_lengths(f, s, err);
-    if (status)
-        return status;
-    double *states = fini_alloc_array(e->tokens, (size_t)w * sizeof *states);
-    if (!states)
-        return fini_fail_memory(err, (size_t)(e->tokens * w) * sizeof *states, "representations");
-    for (int64_t layer = f->first; layer <= f->last && !status; layer++) {
+    FINI_TRY(check_lengths(f, s, err));
+    FINI_OWN(err, "representations", double, states, e->tokens, w);
+    for (int64_t layer = f->first; layer <= f->last; layer++) {
         fin_pass pass = {.dtype = FIN_F32, .layer = layer};
         bool mean = !f->tokens && f->pool == FIN_POOL_MEAN;
         *(mean ? &pass.pooled : &pass.states) = states;
-        status = fin_encoder_pass(f->encoder, s, &pass, err);
-        for (int64_t i = 0; i < rows && !status; i++) {
+        FINI_TRY(fin_encoder_pass(f->encoder, s, &pass, err));
+        for (int64_t i = 0; i < rows; i++) {
             double *to = x + i * f->width + (layer - f->first) * f->one;
             if (f->tokens || mean)
                 memcpy(to, states + i * w, (size_t)w * sizeof *to);
@@ -102,6 +98,5 @@ fin_status fini_features_of(const fini_features *f, const fin_examples *e, doubl
                 place(f, s, i, states, to);
         }
     }
-    fini_free(states);
-    return status;
+    return FIN_OK;
 }

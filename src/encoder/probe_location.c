@@ -137,9 +137,8 @@ static fin_status cosine(const part *p, int64_t rows, int64_t columns, const dou
                          const double *u, double *cos, fin_error *err)
 {
     fin_probe *probe = NULL;
-    double *W = fini_alloc_array(columns, sizeof *W), b, uW = 0, WW = 0;
-    if (!W)
-        return fini_fail_memory(err, (size_t)columns * sizeof *W, "slopes");
+    FINI_OWN(err, "slopes", double, W, columns, 1);
+    double b, uW = 0, WW = 0;
     fin_status status = fin_probe_fit(&probe, rows, columns, p->x, 0, 1, t, 1e-10, err);
     if (!status)
         fini_probe_weights(probe, W, &b);
@@ -149,7 +148,6 @@ static fin_status cosine(const part *p, int64_t rows, int64_t columns, const dou
     }
     *cos = WW > 0 ? fabs(uW) / sqrt(WW) : 0;
     fin_probe_destroy(probe);
-    fini_free(W);
     return status;
 }
 
@@ -211,9 +209,7 @@ fin_status fini_location_check(const fin_encoder *encoder, const fin_task *task,
 static fin_status open_part(part *p, const fin_encoder *encoder, const fin_task *task,
                             uint64_t first, fin_error *err)
 {
-    lay_out(p);
-    FINI_TRY(fini_arena_open(&p->arena, "probes of the location", err));
-    lay_out(p);
+    FINI_LAY_OUT(err, &p->arena, "probes of the location", lay_out(p));
     FINI_TRY(fin_task_offsets(task, first, p->n, p->offsets, err));
     FINI_TRY(draw(p, task, first, err));
     return pass(p, encoder, err);

@@ -170,9 +170,7 @@ fin_status fini_probe_ridge(fin_probe *probe, const fini_probe_rows *rows, doubl
     ridge o = {.n = rows->n, .p = rows->p, .m = rows->m, .x = rows->x};
     fini_arena arena = {0};
     o.r = o.n < o.p ? o.n : o.p;
-    lay_out(&o, &arena);
-    FINI_TRY(fini_arena_open(&arena, "a ridge probe", err));
-    lay_out(&o, &arena);
+    FINI_LAY_OUT(err, &arena, "a ridge probe", lay_out(&o, &arena));
     standardise(&o, rows->y);
     fini_blas_enter();
     fin_status status = fit(&o, probe, penalty, err);

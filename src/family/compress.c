@@ -75,21 +75,16 @@ fin_status fin_latent_compress(const fin_latent *latent, int64_t L, const double
         return FIN_OK;
     }
     int64_t block = W < 32 ? 32 : W, rows = W + block, numbers = W * rows + 34 * W;
-    double *A = fini_alloc_array(numbers, sizeof *A);
-    if (!A)
-        return fini_fail_memory(err, (size_t)numbers * sizeof *A, "the QR factors of tokens");
-    fin_status status = reduce(latent, L, keys, values, block, A, A + W * rows, err);
-    if (!status) {
-        *count = W;
-        for (int64_t r = 0; r < W; r++) {
-            for (int64_t i = 0; i < D; i++)
-                phi[r * D + i] = A[i * rows + r];
-            for (int64_t c = 0; c < dv; c++)
-                pseudo[r * dv + c] = A[(D + c) * rows + r];
-        }
+    FINI_OWN(err, "the QR factors of tokens", double, A, numbers, 1);
+    FINI_TRY(reduce(latent, L, keys, values, block, A, A + W * rows, err));
+    *count = W;
+    for (int64_t r = 0; r < W; r++) {
+        for (int64_t i = 0; i < D; i++)
+            phi[r * D + i] = A[i * rows + r];
+        for (int64_t c = 0; c < dv; c++)
+            pseudo[r * dv + c] = A[(D + c) * rows + r];
     }
-    fini_free(A);
-    return status;
+    return FIN_OK;
 }
 
 /* ---- Kalman ---------------------------------------------------------------------------------- */
@@ -130,9 +125,8 @@ fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *
     FINI_TRY(check(latent, latent->family->latent_gaussian,
                    "the recursion is for a Gaussian matrix Z: concept and mean", L, keys, values,
                    err));
-    double *work = fini_alloc_array(2 * D, sizeof *work), *Z = posterior, *C = posterior + dv * D;
-    if (!work)
-        return fini_fail_memory(err, (size_t)(2 * D) * sizeof *work, "a filter");
+    FINI_OWN(err, "a filter", double, work, 2 * D, 1);
+    double *Z = posterior, *C = posterior + dv * D;
     for (int64_t i = 0; i < dv * D; i++)
         Z[i] = 0;
     for (int64_t i = 0; i < D * D; i++)
@@ -142,6 +136,5 @@ fin_status fin_latent_filter(const fin_latent *latent, int64_t L, const double *
         filter_token(D, dv, latent->settings.prior, latent->settings.noise, work, values + l * dv,
                      Z, C, work + D);
     }
-    fini_free(work);
     return FIN_OK;
 }

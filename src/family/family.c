@@ -109,10 +109,7 @@ fin_status fin_latent_create(fin_latent **out, const fin_family *family,
         return fini_fail(err, FIN_ERR_ARGUMENT, "no such family; fin_family_find knows %s",
                          fini_families_that(NULL, names, sizeof names));
     }
-    fin_latent *latent = fini_alloc(sizeof *latent);
-    if (!latent)
-        return fini_fail_memory(err, sizeof *latent, "a family");
-    memset(latent, 0, sizeof *latent);
+    FINI_MAKE(err, "a family", fin_latent, latent);
     latent->family = family;
     latent->seed = seed;
     if (settings)

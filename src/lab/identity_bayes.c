@@ -115,12 +115,10 @@ static fin_status kalman_concept(const fini_context *c, double *mean, double *va
                                  fin_error *err)
 {
     int64_t D = c->shape.features, dv = c->shape.dv;
-    double *posterior = fini_alloc_array(c->shape.posterior, sizeof *posterior);
-    if (!posterior)
-        return fini_fail_memory(err, (size_t)c->shape.posterior * sizeof *posterior, "a posterior");
-    fin_status status = fin_latent_filter(c->latent, c->L, c->keys, c->values, posterior, err);
+    FINI_OWN(err, "a posterior", double, posterior, c->shape.posterior, 1);
+    FINI_TRY(fin_latent_filter(c->latent, c->L, c->keys, c->values, posterior, err));
     const double *Z = posterior, *C = posterior + dv * D;
-    for (int64_t q = 0; q < c->Q && !status; q++) {
+    for (int64_t q = 0; q < c->Q; q++) {
         const double *phi = c->phi_q + q * D;
         for (int64_t i = 0; i < dv; i++)
             mean[q * dv + i] = product(Z + i * D, phi, D);
@@ -128,8 +126,7 @@ static fin_status kalman_concept(const fini_context *c, double *mean, double *va
         for (int64_t i = 0; i < D; i++)
             variance[q] += phi[i] * product(C + i * D, phi, D);
     }
-    fini_free(posterior);
-    return status;
+    return FIN_OK;
 }
 
 /* The state is the function at all tokens and queries, n = L + Q numbers with covariance C (n, n)
@@ -161,9 +158,7 @@ static fin_status kalman_process(const fini_context *c, const joint *j, double n
                                  double *variance, fin_error *err)
 {
     int64_t L = c->L, Q = c->Q, n = L + 1, dv = c->shape.dv;
-    double *C = fini_alloc_array(n * (n + dv + 2), sizeof *C);
-    if (!C)
-        return fini_fail_memory(err, (size_t)(n * (n + dv + 2)) * sizeof *C, "a covariance");
+    FINI_OWN(err, "a covariance", double, C, n, n + dv + 2);
     for (int64_t q = 0; q < Q; q++) {
         double *M = C + n * n;
         memset(M, 0, (size_t)(n * dv) * sizeof *M);
@@ -176,7 +171,6 @@ static fin_status kalman_process(const fini_context *c, const joint *j, double n
         memcpy(mean + q * dv, M + L * dv, (size_t)dv * sizeof *mean);
         variance[q] = C[L * n + L];
     }
-    fini_free(C);
     return FIN_OK;
 }
 

@@ -42,9 +42,7 @@ fin_status fini_context_open(fini_context *context, const char *family,
     *context = (fini_context){.L = L, .Q = Q};
     FINI_TRY(fin_latent_create(&context->latent, fin_family_find(family), settings, seed, err));
     fin_latent_get_shape(context->latent, &context->shape);
-    lay_out(context);
-    FINI_TRY(fini_arena_open(&context->arena, "a context", err));
-    lay_out(context);
+    FINI_LAY_OUT(err, &context->arena, "a context", lay_out(context));
     const fin_latent_sample sample = {
         1, L, Q, context->keys, context->values, context->queries, NULL, NULL, NULL};
     FINI_TRY(fin_latent_draw(context->latent, 0, &sample, err));

@@ -70,9 +70,7 @@ static fin_status open_blocks(blocks *b, const fini_identity_values *values, fin
     int64_t H = values->blocks.H, D = values->blocks.D;
     *b =
         (blocks){.H = H, .D = D, .d = H * D + H, .L = values->own.L, .noise = values->blocks.noise};
-    lay_out(b);
-    FINI_TRY(fini_arena_open(&b->arena, "blocks of a latent", err));
-    lay_out(b);
+    FINI_LAY_OUT(err, &b->arena, "blocks of a latent", lay_out(b));
     for (int64_t h = 0; h < H; h++) { /* maps that pick numbers of a token */
         for (int64_t i = 0; i < D; i++)
             b->K[(h * D + i) * b->d + h * D + i] = b->Q[(h * D + i) * b->d + h * D + i] = 1;

@@ -52,9 +52,7 @@ static void lay_out(changed *h, const fini_context *c)
 static fin_status open_changed(changed *h, const fini_context *c, fin_error *err)
 {
     *h = (changed){.phi = NULL};
-    lay_out(h, c);
-    FINI_TRY(fini_arena_open(&h->arena, "changed tokens", err));
-    lay_out(h, c);
+    FINI_LAY_OUT(err, &h->arena, "changed tokens", lay_out(h, c));
     return FIN_OK;
 }
 

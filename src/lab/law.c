@@ -131,18 +131,13 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 {
     const fini_train_values *v = values;
     int64_t runs = v->train.runs;
-    double *both = fini_alloc_array(runs, 2 * OVERLAPS * sizeof *both);
-    if (!both)
-        return fini_fail_memory(err, (size_t)runs * 2 * OVERLAPS * sizeof *both, "the overlaps");
+    FINI_OWN(err, "the overlaps", double, both, runs, 2 * OVERLAPS);
     double *reduced = both, *ambient = both + OVERLAPS * runs;
-    fin_status status = train_one(v, FIN_ENGINE_REDUCED, v->train.seed, reduced, progress, err);
-    if (!status)
-        status = train_one(v, FIN_ENGINE_AMBIENT, fini_seed_apart(v->train.seed), ambient, progress,
-                           err);
-    if (!status)
-        compare(reduced, ambient, runs, result);
-    fini_free(both);
-    return status;
+    FINI_TRY(train_one(v, FIN_ENGINE_REDUCED, v->train.seed, reduced, progress, err));
+    FINI_TRY(
+        train_one(v, FIN_ENGINE_AMBIENT, fini_seed_apart(v->train.seed), ambient, progress, err));
+    compare(reduced, ambient, runs, result);
+    return FIN_OK;
 }
 
 const fin_command fini_command_law = {

@@ -214,9 +214,7 @@ static fin_status create(fini_limit *w, fin_error *err)
 {
     const fini_limit_settings *v = w->v;
     fin_cross_settings cme = cross_of(v, FIN_CROSS_CME), softmax = cross_of(v, FIN_CROSS_SOFTMAX);
-    layout(w, &w->arena);
-    FINI_TRY(fini_arena_open(&w->arena, "the contexts of a limit", err));
-    layout(w, &w->arena);
+    FINI_LAY_OUT(err, &w->arena, "the contexts of a limit", layout(w, &w->arena));
     FINI_TRY(fin_cross_create(&w->cme, &cme, NULL, v->d, v->d, v->L, err));
     if (v->measure != FINI_LIMIT_DIMENSION)
         FINI_TRY(fin_cross_create(&w->softmax, &softmax, NULL, v->d, v->d, w->longest, err));

@@ -190,11 +190,11 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const fini_mil_law *law = &v->law;
     int64_t n = law->trials, most = law->bags > law->judged ? law->bags : law->judged;
     fini_mil_bags room = {.offsets = NULL};
-    trial *t = fini_alloc_array(n, sizeof *t);
-    double *mean = fini_alloc_array(law->judged, 2 * sizeof *mean);
+    FINI_FREED trial *t = fini_alloc_array(n, sizeof *t);
+    FINI_FREED double *mean = fini_alloc_array(law->judged, 2 * sizeof *mean);
     bool known = fini_mil_deciding(law) > 0;
     int64_t tokens = known ? law->judged * fini_mil_longest(law) : 0;
-    double *score = fini_alloc_array(tokens, (SCORES + 1) * sizeof *score);
+    FINI_FREED double *score = fini_alloc_array(tokens, (SCORES + 1) * sizeof *score);
     fin_status status = FIN_OK;
     if (!t || !mean || !score)
         status = fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
@@ -212,9 +212,6 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
             add_extremes(result, t, n);
     }
     fini_mil_close(&room);
-    fini_free(score);
-    fini_free(mean);
-    fini_free(t);
     return status;
 }
 

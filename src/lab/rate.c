@@ -287,9 +287,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     work w = {.v = v, .width = fini_rate_width(v), .block = (INT64_C(1) << 20) / v->L};
     fin_cross_settings settings = cross_of(v);
     w.block = w.block < v->queries ? w.block : v->queries;
-    layout(&w, &w.arena);
-    FINI_TRY(fini_arena_open(&w.arena, "the contexts of a rate", err));
-    layout(&w, &w.arena);
+    FINI_LAY_OUT(err, &w.arena, "the contexts of a rate", layout(&w, &w.arena));
     fin_status status = fin_cross_create(&w.cross, &settings, NULL, v->d, w.width, v->L, err);
     if (!status)
         status = add_all(&w, result, progress, err);

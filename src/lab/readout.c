@@ -171,9 +171,8 @@ fin_status fini_readout_head(const fini_readout *train, int64_t n, const fini_re
                              double *excess, fin_error *err)
 {
     fin_probe *probe = NULL;
-    double *out = fini_alloc_array(test->n, sizeof *out), sum = 0;
-    if (!out)
-        return fini_fail_memory(err, (size_t)test->n * sizeof *out, "a head's predictions");
+    FINI_OWN(err, "a head's predictions", double, out, test->n, 1);
+    double sum = 0;
     fin_status status =
         fin_probe_fit(&probe, n, train->columns, train->x, 0, 1, train->y, FIN_AUTO, err);
     if (!status)
@@ -182,6 +181,5 @@ fin_status fini_readout_head(const fini_readout *train, int64_t n, const fini_re
         sum += (out[i] - test->bayes[i]) * (out[i] - test->bayes[i]);
     *excess = sum / (double)test->n;
     fin_probe_destroy(probe);
-    fini_free(out);
     return status;
 }

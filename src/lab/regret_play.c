@@ -73,9 +73,7 @@ fin_status fini_regret_open(fini_regret *w, const fini_regret_values *v, const f
     *w = (fini_regret){.v = v, .latent = latent, .largest = -INFINITY};
     fin_latent_get_shape(latent, &w->shape);
     choose_times(w);
-    lay_out(w);
-    FINI_TRY(fini_arena_open(&w->arena, "sequences", err));
-    lay_out(w);
+    FINI_LAY_OUT(err, &w->arena, "sequences", lay_out(w));
     if (fini_regret_counts(w)) {
         FINI_TRY(fini_concept_tables(latent, &w->tables, err));
         find_nearest(w);

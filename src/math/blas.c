@@ -117,16 +117,13 @@ fin_status fini_blas_step(int *step, fin_error *err)
     *step = atomic_load(&known);
     if (*step >= 0)
         return FIN_OK;
-    float *room = fini_alloc_array(ROOM, sizeof *room);
-    fin_status status = room ? fini_blas_ready(err) : fini_fail_memory(err, 4 * ROOM, "a product");
-    if (!status) {
-        fini_blas_enter();
-        *step = find_step(room);
-        fini_blas_leave();
-        atomic_store(&known, *step);
-    }
-    fini_free(room);
-    return status;
+    FINI_FREED float *room = fini_alloc_array(ROOM, sizeof *room);
+    FINI_TRY(room ? fini_blas_ready(err) : fini_fail_memory(err, 4 * ROOM, "a product"));
+    fini_blas_enter();
+    *step = find_step(room);
+    fini_blas_leave();
+    atomic_store(&known, *step);
+    return FIN_OK;
 }
 
 /* ---- its memory ------------------------------------------------------------------------------ */

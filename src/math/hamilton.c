@@ -161,9 +161,7 @@ static void layout(fini_hamilton *o)
 
 fin_status fini_hamilton_open(fini_hamilton *o, fin_error *err)
 {
-    layout(o);
-    FINI_TRY(fini_arena_open(&o->arena, "a chain", err));
-    layout(o);
+    FINI_LAY_OUT(err, &o->arena, "a chain", layout(o));
     o->length = 0.3;
     return FIN_OK;
 }

@@ -28,9 +28,7 @@ static void layout(fini_lbfgs *o)
 fin_status fini_lbfgs_create(fini_lbfgs *o, int64_t n, fin_error *err)
 {
     *o = (fini_lbfgs){.n = n};
-    layout(o);
-    FINI_TRY(fini_arena_open(&o->arena, "a search for a minimum", err));
-    layout(o);
+    FINI_LAY_OUT(err, &o->arena, "a search for a minimum", layout(o));
     return FIN_OK;
 }
 

@@ -389,9 +389,7 @@ fin_status fini_bag_flips(const fini_bag_view *v, fini_page *page, fin_error *er
         int64_t L = v->bags->offsets[i + 1] - v->bags->offsets[i];
         longest = L > longest ? L : longest;
     }
-    double *room = fini_alloc_array(longest, ORDERS * sizeof *room);
-    if (!room)
-        return fini_fail_memory(err, (size_t)longest * ORDERS * sizeof *room, "a flipping curve");
+    FINI_OWN(err, "a flipping curve", double, room, longest, ORDERS);
     fin_status status = FIN_OK;
     for (int64_t i = 0; i < v->n && !status; i += step) {
         int64_t L = v->bags->offsets[i + 1] - v->bags->offsets[i];
@@ -400,6 +398,5 @@ fin_status fini_bag_flips(const fini_bag_view *v, fini_page *page, fin_error *er
         left -= (double)L;
         status = flip_bag(v, i, located, room, sum, err);
     }
-    fini_free(room);
     return status || !sum[0].bags ? status : draw_flips(v, sum, page, err);
 }

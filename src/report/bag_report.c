@@ -398,7 +398,7 @@ static fin_status add_features(const fini_bag_view *v, fini_page *page, fin_erro
 {
     int64_t d = v->bags->d;
     fin_error why = {FIN_OK, ""};
-    double *number = fini_alloc_array(d, 4 * sizeof *number + 2);
+    FINI_FREED double *number = fini_alloc_array(d, 4 * sizeof *number + 2);
     if (!number)
         return fini_fail_memory(err, 34 * (size_t)d, "the features of a report");
     unsigned char *taken = (unsigned char *)(number + 4 * d);
@@ -422,7 +422,6 @@ static fin_status add_features(const fini_bag_view *v, fini_page *page, fin_erro
         feature_rows(v, number, taken, page);
     }
     fini_page_add(page, "</section>\n");
-    fini_free(number);
     return FIN_OK;
 }
 

@@ -128,11 +128,9 @@ fin_status fin_report_bag(const fin_bag_picture *picture, const char *path, fin_
 {
     FINI_NEED(err, picture, path);
     FINI_NEED(err, picture->x, picture->y, picture->value, picture->tokens >= 0);
-    fini_page page = {NULL, 0, 0, false};
+    FINI_AT_END(fini_page_close) fini_page page = {NULL, 0, 0, false};
     fini_bag_picture(&page, picture, 600);
-    fin_status status = fini_page_write(&page, path, err);
-    fini_page_close(&page);
-    return status;
+    return fini_page_write(&page, path, err);
 }
 
 /* ---- examples -------------------------------------------------------------------------------------- */
@@ -350,9 +348,7 @@ static double sureness(const fini_bag_view *v, int64_t i)
 fin_status fini_bag_examples(const fini_bag_view *v, fini_page *page, fin_error *err)
 {
     static const char *const titles[2] = {"Where it is surest", "Where it is least sure"};
-    example *all = fini_alloc_array(v->n, sizeof *all);
-    if (!all)
-        return fini_fail_memory(err, (size_t)v->n * sizeof *all, "the bags of a report");
+    FINI_OWN(err, "the bags of a report", example, all, v->n, 1);
     for (int64_t i = 0; i < v->n; i++)
         all[i] = (example){sureness(v, i), i};
     qsort(all, (size_t)v->n, sizeof *all, surest_first);
@@ -366,6 +362,5 @@ fin_status fini_bag_examples(const fini_bag_view *v, fini_page *page, fin_error 
             status = show(v, all[half ? v->n - 1 - k : k].bag, page, err);
         fini_page_add(page, count ? "</div>\n" : "");
     }
-    fini_free(all);
     return status;
 }

@@ -22,7 +22,7 @@ fin_status fin_explore_write(const char *report, const char *path, fin_error *er
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the page was left out when this finetti was built; 'make web' in the "
                          "source tree builds it, with clang and wasi-libc");
-    fini_page page = {NULL, 0, 0, false};
+    FINI_AT_END(fini_page_close) fini_page page = {NULL, 0, 0, false};
     const char *at = strstr(file->text, place);
     size_t before = at ? (size_t)(at - file->text) : file->size;
     fini_page_bytes(&page, file->text, before);
@@ -33,7 +33,5 @@ fin_status fin_explore_write(const char *report, const char *path, fin_error *er
     }
     if (at)
         fini_page_bytes(&page, at + strlen(place), file->size - before - strlen(place));
-    fin_status status = fini_page_write(&page, path, err);
-    fini_page_close(&page);
-    return status;
+    return fini_page_write(&page, path, err);
 }

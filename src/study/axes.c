@@ -77,8 +77,7 @@ static int by_value(const void *a, const void *b)
 /* The same value twice would be the same run twice, and count twice. */
 static fin_status check_different(fini_tree *tree, const fini_node *list, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    listed *values = fini_alloc_array(list->count, sizeof *values);
+    FINI_FREED listed *values = fini_alloc_array(list->count, sizeof *values);
     if (!values)
         return fini_tree_fail_memory(err);
     for (int i = 0; i < list->count; i++) {
@@ -87,16 +86,15 @@ static fin_status check_different(fini_tree *tree, const fini_node *list, fin_er
             values[i].number = NAN;
     }
     qsort(values, (size_t)list->count, sizeof *values, by_value);
-    for (int i = 1; i < list->count && !status; i++) {
+    for (int i = 1; i < list->count; i++) {
         const listed *a = &values[i - 1], *b = &values[i];
         bool same = isnan(a->number) ? isnan(b->number) && strcmp(a->node->text, b->node->text) == 0
                                      : a->number == b->number;
         if (same)
-            status = fini_node_fail(tree, b->node, err, "the value %.40s stands here twice",
-                                    b->node->text);
+            return fini_node_fail(tree, b->node, err, "the value %.40s stands here twice",
+                                  b->node->text);
     }
-    fini_free(values);
-    return status;
+    return FIN_OK;
 }
 
 /* A list; of an axis, if it is `grid`: all different. */
@@ -323,6 +321,6 @@ fin_status fini_axis_seeds(fini_tree *tree, const fini_node *node, fini_axis *ax
     FINI_TRY(take_texts(&place, (int64_t)count, axis, err));
     for (int64_t i = 0; i < axis->count; i++)
         if (!(axis->texts[i] = number_text(tree, (double)(i + 1))))
-            FINI_TRY(fini_tree_fail_memory(err));
+            return fini_tree_fail_memory(err);
     return FIN_OK;
 }

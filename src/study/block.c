@@ -302,14 +302,12 @@ fin_status fini_read_block(fini_reader *r, const fini_node *node, fini_block *bl
                               "there are two blocks '%s'; give each an 'id' of its own", block->id);
     }
     FINI_TRY(read_fixed(r, fini_node_get(node, "set"), block));
-    void *values = fini_alloc(block->command->size);
+    FINI_FREED void *values = fini_alloc(block->command->size);
     if (!values)
         return fini_fail_memory(r->err, block->command->size, "the settings of a run");
-    fin_status status = read_axes(r, node, block, values);
-    if (!status)
-        status = check_values(r, block, values);
-    fini_free(values);
-    return status ? status : count_runs(r, block);
+    FINI_TRY(read_axes(r, node, block, values));
+    FINI_TRY(check_values(r, block, values));
+    return count_runs(r, block);
 }
 
 /* ---- whom to blame ---------------------------------------------------------------------------- */

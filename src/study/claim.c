@@ -216,16 +216,10 @@ static fin_status measure_claim(fin_store *store, const char *study, const fini_
 {
     if (!plan->quantity)
         return measure(store, study, &plan->measures[0], out, err);
-    fini_measured *parts = fini_alloc_array(plan->count, sizeof *parts);
-    if (!parts)
-        return fini_fail_memory(err, (size_t)plan->count * sizeof *parts, "a claim");
-    fin_status status = FIN_OK;
-    for (int i = 0; i < plan->count && !status; i++)
-        status = measure(store, study, &plan->measures[i], &parts[i], err);
-    if (!status)
-        status = combine(plan, parts, out, err);
-    fini_free(parts);
-    return status;
+    FINI_OWN(err, "a claim", fini_measured, parts, plan->count, 1);
+    for (int i = 0; i < plan->count; i++)
+        FINI_TRY(measure(store, study, &plan->measures[i], &parts[i], err));
+    return combine(plan, parts, out, err);
 }
 
 /* ---- a verdict -------------------------------------------------------------------------------- */

@@ -330,10 +330,10 @@ fin_status fini_claims_read(fin_study *study, const fini_node *list, fin_error *
         FINI_TRY(read_claim(study, &list->child[i], &study->claims[i], err));
         for (int k = 0; k < i; k++)
             if (strcmp(study->claims[k].id, study->claims[i].id) == 0)
-                FINI_TRY(fini_node_fail(study->tree, fini_node_get(&list->child[i], "id"), err,
-                                        "there are two claims '%s'; the first one is in line %d",
-                                        study->claims[i].id,
-                                        fini_node_get(&list->child[k], "id")->line));
+                return fini_node_fail(study->tree, fini_node_get(&list->child[i], "id"), err,
+                                      "there are two claims '%s'; the first one is in line %d",
+                                      study->claims[i].id,
+                                      fini_node_get(&list->child[k], "id")->line);
     }
     return FIN_OK;
 }

@@ -193,9 +193,7 @@ static fin_status set_median(fini_measured *out, const fini_number *numbers, int
         set_chosen(out, &numbers[0]);
         return FIN_OK;
     }
-    double *sorted = fini_alloc_array(n, sizeof *sorted);
-    if (!sorted)
-        return fini_fail_memory(err, (size_t)n * sizeof *sorted, "the numbers of a claim");
+    FINI_OWN(err, "the numbers of a claim", double, sorted, n, 1);
     for (int64_t i = 0; i < n; i++) {
         sorted[i] = numbers[i].value;
         widest = fmax(widest, numbers[i].error);
@@ -209,7 +207,6 @@ static fin_status set_median(fini_measured *out, const fini_number *numbers, int
     } else if (drawn) {
         add(out, ", uncertainty not known: an interval needs six numbers");
     }
-    fini_free(sorted);
     return FIN_OK;
 }
 
@@ -258,9 +255,7 @@ static fin_status set_slope(fini_measured *out, const fini_number *numbers, cons
         snprintf(out->how, sizeof out->how, "a slope needs two runs or more; there is one");
         return FIN_OK;
     }
-    double *y = fini_alloc_array(n, sizeof *y);
-    if (!y)
-        return fini_fail_memory(err, (size_t)n * sizeof *y, "the numbers of a claim");
+    FINI_NEW(err, "the numbers of a claim", double, y, n, 1);
     for (int64_t i = 0; i < n; i++)
         y[i] = numbers[i].value;
     fini_line line = fini_fit_line(x, y, n);

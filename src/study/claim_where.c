@@ -36,9 +36,7 @@ fin_status fini_block_names(fini_reader *r, fini_block *block)
     int outputs = 1;
     for (const fin_output *row = block->command->outputs; row->name; row++)
         outputs++;
-    fin_plan *plan = fini_alloc(sizeof *plan);
-    if (!plan)
-        return fini_fail_memory(r->err, sizeof *plan, "the names of a block");
+    FINI_MAKE(r->err, "the names of a block", fin_plan, plan);
     fin_status status = fin_study_get_run(r->study, block->first, plan, r->err);
     json_t *json = status ? NULL : json_loads(plan->settings, 0, NULL);
     fini_free(plan);
@@ -269,7 +267,7 @@ static fin_status read_pair(reader *r, const fini_node *node)
             sign = values[first++].text;
     FINI_TRY(open_clause(r, node, node->name, strlen(node->name), sign, strlen(sign)));
     if (count == 0)
-        FINI_TRY(fail_form(r, node));
+        return fail_form(r, node);
     for (int i = first; i < count; i++) {
         if (values[i].kind != FINI_TEXT || !is_value(values[i].text, strlen(values[i].text)))
             return fail_form(r, &values[i]);

@@ -345,8 +345,8 @@ static fin_status unfold_list(unfolder *u, const fini_node *from, const place *a
         if (item->kind != FINI_MAP) /* whoever reads it says what it should be */
             FINI_TRY(push(u, out, item));
         else if (each && each->kind != FINI_MAP)
-            FINI_TRY(fini_node_fail(u->r->tree, each, u->r->err,
-                                    "'each' must be a map, such as {d: [2, 3], keys: [sphere]}"));
+            return fini_node_fail(u->r->tree, each, u->r->err,
+                                  "'each' must be a map, such as {d: [2, 3], keys: [sphere]}");
         else
             FINI_TRY(unfold_each(u, item, each, 0, at, out));
     }

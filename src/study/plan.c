@@ -108,12 +108,10 @@ fin_status fin_study_get_run(const fin_study *study, int64_t i, fin_plan *out, f
     FINI_NEED(err, study, out);
     FINI_TRY(check_position(study, i, err));
     size_t size = fini_study_block_at(study, i)->command->size;
-    void *values = fini_alloc(size);
+    FINI_FREED void *values = fini_alloc(size);
     if (!values)
         return fini_fail_memory(err, size, "the settings of a run");
-    fin_status status = fini_study_get_run(study, i, values, out, err);
-    fini_free(values);
-    return status;
+    return fini_study_get_run(study, i, values, out, err);
 }
 
 static fin_status plan_of(const void *study, int64_t position, fin_plan *out, fin_error *err)

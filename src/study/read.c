@@ -156,10 +156,9 @@ fin_status fini_study_restore(const char *text, size_t size, const char *changes
         count += changes[i] == '\n';
     count += length > 0;
     /* The lines, cut apart, and where they begin. */
-    char *copy = fini_alloc(length + 1);
+    FINI_FREED char *copy = fini_alloc(length + 1);
     const char **set = fini_alloc_array(count, sizeof *set);
     if (!copy || !set) {
-        fini_free(copy);
         fini_free(set);
         return fini_tree_fail_memory(err);
     }
@@ -172,7 +171,6 @@ fin_status fini_study_restore(const char *text, size_t size, const char *changes
     }
     fin_study_changes given = {set, count, full};
     fin_status status = fin_study_parse(text, size, label, &given, out, err);
-    fini_free(copy);
     fini_free(set);
     return status;
 }

@@ -231,7 +231,6 @@ static fin_status plan(conductor *c, const fin_study_settings *settings, int64_t
     for (int64_t i = settings->shard; !status && i < runs; i += settings->shards)
         if (missing[i])
             (*list)[count++] = i;
-    fini_free(missing);
     return status;
 }
 

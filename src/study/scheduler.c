@@ -78,10 +78,7 @@ fin_status fini_scheduler_create(const fin_study *study, int threads, fini_sched
                                  fin_error *err)
 {
     *out = NULL;
-    fini_scheduler *scheduler = fini_alloc(sizeof *scheduler);
-    if (!scheduler)
-        return fini_fail_memory(err, sizeof *scheduler, "the ranks");
-    memset(scheduler, 0, sizeof *scheduler);
+    FINI_MAKE(err, "the ranks", fini_scheduler, scheduler);
     scheduler->study = study;
     scheduler->threads = threads;
     scheduler->left = fin_ranks() - 1;

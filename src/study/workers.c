@@ -199,10 +199,7 @@ fin_status fini_pool_create(const fin_study *study, int workers, int inner, int6
                             fini_pool **out, fin_error *err)
 {
     *out = NULL;
-    fini_pool *pool = fini_alloc(sizeof *pool);
-    if (!pool)
-        return fini_fail_memory(err, sizeof *pool, "the threads of the study");
-    memset(pool, 0, sizeof *pool);
+    FINI_MAKE(err, "the threads of the study", fini_pool, pool);
     pool->study = study;
     pool->workers = workers;
     fini_blas_expect(workers * inner);

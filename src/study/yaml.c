@@ -288,17 +288,15 @@ static fin_status build(fini_tree *tree, int change, const char *text, size_t si
     fin_status status = check_text(tree, change, text, size, err);
     if (status)
         return status;
-    builder *b = fini_alloc(sizeof *b); /* large for a stack of unknown size */
+    FINI_FREED builder *b = fini_alloc(sizeof *b); /* large for a stack of unknown size */
     if (!b)
         return fini_tree_fail_memory(err);
     memset(b, 0, sizeof *b);
     b->tree = tree;
     b->change = change;
     b->err = err;
-    if (!yaml_parser_initialize(&b->yaml)) {
-        fini_free(b);
+    if (!yaml_parser_initialize(&b->yaml))
         return fini_tree_fail_memory(err);
-    }
     if (size >= 3 &&
         memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* a byte order mark, as some editors do */
         text += 3;
@@ -322,7 +320,6 @@ static fin_status build(fini_tree *tree, int change, const char *text, size_t si
     *root = b->root;
     yaml_parser_delete(&b->yaml);
     fini_free(b->stack);
-    fini_free(b);
     return status;
 }
 
@@ -370,6 +367,6 @@ fin_status fini_tree_graft(fini_tree *tree, const char *path, const char *text, 
         return build(tree, tree->path_count, text, size, out, err);
     FINI_TRY(check_text(tree, tree->path_count, text, size, err));
     if (!(out->text = fini_tree_copy(tree, text, size)))
-        FINI_TRY(fini_tree_fail_memory(err));
+        return fini_tree_fail_memory(err);
     return FIN_OK;
 }

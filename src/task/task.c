@@ -214,10 +214,7 @@ fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
             fini_add_name(kinds[i]->name, names, sizeof names);
         return fini_fail(err, FIN_ERR_ARGUMENT, "no such task; fin_task_find knows %s", names);
     }
-    fin_task *task = fini_alloc(sizeof *task);
-    if (!task)
-        return fini_fail_memory(err, sizeof *task, "a task");
-    memset(task, 0, sizeof *task);
+    FINI_MAKE(err, "a task", fin_task, task);
     task->kind = kind;
     task->seed = seed;
     if (settings)

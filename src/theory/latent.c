@@ -121,9 +121,7 @@ static fin_status find_root(const fin_latent *latent, double **root, fin_error *
     *root = NULL;
     if (!latent->family->by_keys || !latent->family->linear || D > MOMENT_MOST)
         return FIN_OK;
-    double *A = fini_alloc_array(D * D, sizeof *A);
-    if (!A)
-        return fini_fail_memory(err, (size_t)(D * D) * sizeof *A, "a risk's moments");
+    FINI_NEW(err, "a risk's moments", double, A, D, D);
     fini_spd moment = fini_spd_of(D, A, D);
     if (fini_features_moment(latent, A) && !fini_spd_factor(&moment, NULL, NULL) &&
         moment.pivot < 0) {

@@ -332,9 +332,7 @@ static double linear_risk(const fini_learning_task *s)
 fin_status fini_learning_curve(const fini_learning_task *task, const fin_progress *progress,
                                fini_learning *out, fin_error *err)
 {
-    map *m = fini_alloc(sizeof *m);
-    if (!m)
-        return fini_fail_memory(err, sizeof *m, "a learning curve");
+    FINI_OWN(err, "a learning curve", map, m, 1, 1);
     m->task = task;
     m->noise = task->eps * task->eps;
     m->fine = 1;
@@ -345,6 +343,5 @@ fin_status fini_learning_curve(const fini_learning_task *task, const fin_progres
     out->known.value += m->noise;
     if (!status)
         status = both_ends(m, out, err);
-    fini_free(m);
     return status;
 }

@@ -188,9 +188,7 @@ fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
     if (most < 0)
         return fini_fail(err, FIN_ERR_ARGUMENT, "room for %lld points; it must not be negative",
                          (long long)most);
-    scratch *w = fini_alloc(sizeof *w);
-    if (!w)
-        return fini_fail_memory(err, sizeof *w, "stationary points");
+    FINI_OWN(err, "stationary points", scratch, w, 1, 1);
     int64_t n = find(&q, w);
     for (int64_t i = 0; i < n; i++) {
         fin_risk_report report;
@@ -206,6 +204,5 @@ fin_status fin_stationary_points(const fin_task *task, const fin_form *form,
             points[i] = w->all[i];
         *count = n;
     }
-    fini_free(w);
     return status;
 }

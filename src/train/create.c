@@ -258,10 +258,7 @@ fin_status fin_train_create(fin_train **out, const fin_task *task, const fin_for
                             fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, task, form);
-    fin_train *t = fini_alloc(sizeof *t);
-    if (!t)
-        return fini_fail_memory(err, sizeof *t, "the runs");
-    memset(t, 0, sizeof *t);
+    FINI_MAKE(err, "the runs", fin_train, t);
     t->task = task;
     t->form = form;
     fin_status status = build(t, form_settings, settings, start, err);

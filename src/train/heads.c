@@ -274,9 +274,7 @@ fin_status fini_heads_create(fini_heads **out, const fini_heads_plan *plan, fin_
     const fini_heads_model *m = &plan->model;
     *out = NULL;
     FINI_TRY(fini_heads_check(plan, err));
-    fini_heads *o = fini_alloc(sizeof *o);
-    if (!o)
-        return fini_fail_memory(err, sizeof *o, "runs of heads");
+    FINI_MAKE(err, "runs of heads", fini_heads, o);
     *o = (fini_heads){.plan = *plan};
     o->padded = (m->d + FINI_LANES_F64 - 1) / FINI_LANES_F64 * FINI_LANES_F64;
     o->blocks = plan->ambient ? plan->runs : (plan->runs + FINI_RUNS - 1) / FINI_RUNS;
