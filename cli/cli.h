@@ -18,6 +18,14 @@
 /* A program that a signal stopped ends with 128 + its number, as shells count: 130 for Ctrl-C. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_SIGNAL = 128 };
 
+/* Hands on what failed: an exit code, or a fin_status. Only where nothing is to be given back. */
+#define CLI_TRY(call)                                                                              \
+    do {                                                                                           \
+        const int cli_tried = (int)(call);                                                         \
+        if (cli_tried)                                                                             \
+            return cli_tried;                                                                      \
+    } while (0)
+
 /* ---- commands and options ------------------------------------------------------------------- */
 
 /* An option that is not a row of a settings table. */

@@ -179,8 +179,8 @@ static int run(cli_args *args)
     if (args->operand_count)
         return encoder_info(args, &code) ? code : fit_info(args);
     int count = find_warnings(warnings);
-    code = cli_show(args, record_of(warnings, count), form);
-    for (int i = 0; i < count && !code; i++)
+    CLI_TRY(cli_show(args, record_of(warnings, count), form));
+    for (int i = 0; i < count; i++)
         cli_note("warning: %s", warnings[i]);
-    return code;
+    return CLI_OK;
 }

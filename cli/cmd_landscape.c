@@ -203,9 +203,7 @@ static int show(cli_args *args, const fin_result *result)
         return cli_print_result_json(args, result);
     if (out)
         return cli_flush();
-    int code = cli_print_asked_model(args);
-    if (code)
-        return code;
+    CLI_TRY(cli_print_asked_model(args));
     print_stationary(result);
     print_range(result);
     print_everywhere(result);

@@ -162,10 +162,10 @@ static fin_status write_tables(const drawn *s, const char *path, const char *que
                          {{"k", s->shape.dk, s->queries},
                           {"v", s->shape.dv, s->answers},
                           {"truth", s->width, s->truth}}};
-    fin_status status = cli_write_rows(path, tell_line, &tokens, s->n * s->L, err);
-    if (!status && queries)
-        status = cli_write_rows(queries, tell_line, &asked, s->n * s->Q, err);
-    return status;
+    CLI_TRY(cli_write_rows(path, tell_line, &tokens, s->n * s->L, err));
+    if (queries)
+        CLI_TRY(cli_write_rows(queries, tell_line, &asked, s->n * s->Q, err));
+    return FIN_OK;
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -213,9 +213,7 @@ static int run(cli_args *args)
     drawn s = {.n = asked->own.n, .L = asked->own.L, .Q = asked->own.Q};
     const char *path = cli_get(args, "out");
     uint64_t seed = (uint64_t)asked->own.seed;
-    int code = check_words(args);
-    if (code)
-        return code;
+    CLI_TRY(check_words(args));
     fin_status status =
         fin_latent_create(&latent, cli_settings_family(args), &asked->latent, seed, &err);
     if (!status) {
@@ -233,7 +231,7 @@ static int run(cli_args *args)
                      ? write_npz(&s, latent, path, &err)
                      : write_tables(&s, path, cli_get(args, "queries"), &err);
     cli_progress_end();
-    code = status ? cli_error(&err) : summary(args, &s);
+    int code = status ? cli_error(&err) : summary(args, &s);
     free(s.block);
     fin_latent_destroy(latent);
     return code;

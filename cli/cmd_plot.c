@@ -189,14 +189,12 @@ static int run(cli_args *args)
     bool list = cli_get(args, "list");
     fin_store *store = NULL;
     fin_error err = {FIN_OK, ""};
-    int code = list ? check_list(args) : check(args);
-    if (code)
-        return code;
+    CLI_TRY(list ? check_list(args) : check(args));
     if (cli_get(args, "json") && !list)
         return cli_usage("--json goes with --list");
     if (study_open(args, FIN_STORE_READ, &store, &err))
         return cli_error(&err);
-    code = list ? list_figures(args, store) : draw(args, store);
+    int code = list ? list_figures(args, store) : draw(args, store);
     fin_store_close(store);
     return code;
 }

@@ -38,9 +38,7 @@ const cli_command cli_risk = {
 
 static int print_head(const cli_args *args)
 {
-    int code = cli_print_asked_model(args);
-    if (code)
-        return code;
+    CLI_TRY(cli_print_asked_model(args));
     printf("at    %-10s ", "overlaps");
     cli_print_settings(&fin_overlaps_table, cli_values(args, &fin_overlaps_table));
     putchar('\n');

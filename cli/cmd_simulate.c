@@ -73,9 +73,7 @@ static fin_status fill_tokens(void *user, void *buffer, size_t bytes, fin_error 
         size_t held =
             (size_t)(s->offsets[s->next] - s->offsets[s->first]) * (size_t)s->d * s->element;
         if (s->taken == held) {
-            fin_status status = draws_next(s, err);
-            if (status)
-                return status;
+            CLI_TRY(draws_next(s, err));
             continue;
         }
         size_t part = held - s->taken < bytes ? held - s->taken : bytes;
@@ -176,9 +174,7 @@ static fin_status write_sample(const draws *s, int64_t i, fin_csv *csv, double *
         for (int64_t j = 0; j < s->d; j++)
             row[LEADING + j] = s->single ? (double)((const float *)s->tokens)[start + (size_t)j]
                                          : ((const double *)s->tokens)[start + (size_t)j];
-        fin_status status = fin_csv_row(csv, row, err);
-        if (status)
-            return status;
+        CLI_TRY(fin_csv_row(csv, row, err));
     }
     return FIN_OK;
 }
@@ -187,14 +183,12 @@ static fin_status write_rows(draws *s, fin_csv *csv, double *row, fin_error *err
 {
     const fin_progress *progress = cli_progress();
     while (s->next < s->n) {
-        fin_status status = draws_next(s, err);
-        for (int64_t i = s->first; i < s->next && !status; i++) {
-            status = write_sample(s, i, csv, row, err);
-            if (!status && progress->report(progress->user, "simulate", (double)i, (double)s->n))
-                status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+        CLI_TRY(draws_next(s, err));
+        for (int64_t i = s->first; i < s->next; i++) {
+            CLI_TRY(write_sample(s, i, csv, row, err));
+            if (progress->report(progress->user, "simulate", (double)i, (double)s->n))
+                return cli_status(err, FIN_ERR_CANCELLED, "cancelled");
         }
-        if (status)
-            return status;
     }
     return FIN_OK;
 }
@@ -202,11 +196,9 @@ static fin_status write_rows(draws *s, fin_csv *csv, double *row, fin_error *err
 static fin_status write_csv(draws *s, const char *path, fin_error *err)
 {
     fin_csv *csv;
-    fin_status status = open_csv(s, path, &csv, err);
-    if (status)
-        return status;
+    CLI_TRY(open_csv(s, path, &csv, err));
     double *row = malloc((LEADING + (size_t)s->d) * sizeof *row);
-    status =
+    fin_status status =
         row ? write_rows(s, csv, row, err) : cli_status_memory(err, 8.0 * (double)s->d, "a row");
     free(row);
     if (status) {

@@ -116,10 +116,10 @@ fin_status draws_next(draws *s, fin_error *err)
     s->taken = 0;
     if (cli_cancelled())
         return cli_status(err, FIN_ERR_CANCELLED, "cancelled");
-    fin_status status = fin_task_draw(s->task, s->skip + (uint64_t)start, s->next - start,
-                                      s->single ? FIN_F32 : FIN_F64, s->offsets + start, s->tokens,
-                                      s->y + start, s->location + start * s->m, err);
-    for (int64_t i = start; s->sign && i < s->next && !status; i++)
+    CLI_TRY(fin_task_draw(s->task, s->skip + (uint64_t)start, s->next - start,
+                          s->single ? FIN_F32 : FIN_F64, s->offsets + start, s->tokens,
+                          s->y + start, s->location + start * s->m, err));
+    for (int64_t i = start; s->sign && i < s->next; i++)
         s->y[i] = s->y[i] > 0;
-    return status;
+    return FIN_OK;
 }

@@ -184,9 +184,7 @@ static int call(int mode, int argc, char **argv)
 {
     const cli_family *family;
     const cli_command *command;
-    int code = find_command(mode, &argc, &argv, &family, &command);
-    if (code)
-        return code;
+    CLI_TRY(find_command(mode, &argc, &argv, &family, &command));
     cli_message_prefix(command ? command->name : family->name);
     if (!command)
         return call_family(mode, family, argc, argv);
@@ -197,7 +195,7 @@ static int call(int mode, int argc, char **argv)
         return cli_error(&err);
     if (fin_rank() != 0)
         cli_message_silence();
-    code = call_command(mode, command, argc, argv);
+    int code = call_command(mode, command, argc, argv);
     fin_ranks_end();
     return code;
 }

@@ -108,13 +108,10 @@ static int write_converted(fin_store *store, const fin_figure *figure, const cha
 int plot_write(fin_store *store, const fin_figure *figure, const char *path)
 {
     fin_error err = {FIN_OK, ""};
-    int code = CLI_OK;
     if (is_converted(path))
-        code = write_converted(store, figure, path);
+        CLI_TRY(write_converted(store, figure, path));
     else if (fin_report_figure(store, figure, path, &err))
-        code = cli_error(&err);
-    if (code)
-        return code;
+        return cli_error(&err);
     printf("%s\n", path);
     return cli_flush();
 }

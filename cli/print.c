@@ -197,8 +197,7 @@ fin_status cli_try_output(const char *path, fin_error *err)
         return FIN_OK;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
         return FIN_OK; /* whoever reads a pipe would take the trial for the end */
-    fin_status status = fin_csv_open(path, names, 1, &csv, err);
-    if (!status)
-        fin_csv_abort(csv);
-    return status;
+    CLI_TRY(fin_csv_open(path, names, 1, &csv, err));
+    fin_csv_abort(csv);
+    return FIN_OK;
 }

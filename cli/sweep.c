@@ -322,14 +322,13 @@ static int add_file_column(plan *p, const cli_args *args, int j)
 
 static int plan_columns(plan *p, const cli_args *args)
 {
-    int code = CLI_OK;
     p->n = fin_table_rows(p->table);
-    for (int j = 0; j < fin_table_columns(p->table) && !code; j++)
-        code = add_file_column(p, args, j);
-    if (!code && !p->count)
+    for (int j = 0; j < fin_table_columns(p->table); j++)
+        CLI_TRY(add_file_column(p, args, j));
+    if (!p->count)
         return cli_failed("%.200s: no column is a setting; 'finetti help %s' lists them", p->path,
                           args->command->name);
-    return code;
+    return CLI_OK;
 }
 
 static int plan_points(plan *p, const cli_args *args)
@@ -384,8 +383,8 @@ static fin_status apply_point(const plan *p, cli_args *args, int64_t point, fin_
 /* What is shown of the settings is that of the first point, with "auto" worked out. */
 static fin_status settle(const plan *p, cli_args *args, fin_error *err)
 {
-    fin_status status = apply_point(p, args, 0, err);
-    return status ? status : fin_command_settle(args->settings, args->values, err);
+    CLI_TRY(apply_point(p, args, 0, err));
+    return fin_command_settle(args->settings, args->values, err);
 }
 
 /* ---- formulas: numbers that differ from point to point ----------------------------------------- */

@@ -160,8 +160,8 @@ int cli_sweep_show(const plan *p, const cli_args *args, const fin_sweep *sweep,
     fin_error err = {FIN_OK, ""};
     int count = gather(p, sweep, columns);
     if (table) {
-        int code = head ? head(args) : CLI_OK;
-        return code ? code : print_table(p, args, sweep);
+        CLI_TRY(head ? head(args) : CLI_OK);
+        return print_table(p, args, sweep);
     }
     if ((out || !json) && cli_write_columns(out ? out : "-", columns, p->n, &err))
         return cli_error(&err);

@@ -53,8 +53,8 @@ static fin_status gather(const attend_source *source, const attend_list *list,
 {
     double bytes = 8.0 * (double)rows->count * list->count;
     *out = bytes < 1e18 ? malloc((size_t)bytes + 8) : NULL;
-    fin_status status = need(*out, bytes, "the numbers of the table", err);
-    for (int j = 0; j < list->count && !status; j++) {
+    CLI_TRY(need(*out, bytes, "the numbers of the table", err));
+    for (int j = 0; j < list->count; j++) {
         const attend_column *column = &source->column[list->at[j]];
         if (column->words)
             return cli_status(err, FIN_ERR_FORMAT,
@@ -68,7 +68,7 @@ static fin_status gather(const attend_source *source, const attend_list *list,
             (*out)[i * list->count + j] = isfinite(x) ? x : NAN;
         }
     }
-    return status;
+    return FIN_OK;
 }
 
 /* How many rows the columns of these lists have: all as many. */
@@ -115,13 +115,10 @@ static fin_status read_lists(attend_data *data, const cli_args *args, fin_error 
 static fin_status read_context(attend_data *data, const cli_args *args, int64_t *rows,
                                fin_error *err)
 {
-    fin_status status = attend_source_open(&data->context, args->operand[0], err);
-    if (!status)
-        status = read_lists(data, args, err);
-    if (status)
-        return status;
+    CLI_TRY(attend_source_open(&data->context, args->operand[0], err));
+    CLI_TRY(read_lists(data, args, err));
     const attend_list *const all[] = {&data->key, &data->value, &data->sequence, NULL};
-    status = count_rows(&data->context, all, rows, err);
+    fin_status status = count_rows(&data->context, all, rows, err);
     if (!status && *rows == 0)
         status = cli_status(err, FIN_ERR_FORMAT, "%.200s has no rows; at least one token is needed",
                             data->context.label);
@@ -197,18 +194,18 @@ static fin_status check_numbers(const attend_source *points, const attend_list *
 static fin_status ask_table(attend_data *data, fin_error *err)
 {
     data->asked = &data->other;
-    fin_status status = attend_list_match(&data->context, &data->key, &data->other,
-                                          "queries need the key columns", &data->asked_key, err);
-    if (!status && data->sequence.count)
-        status = attend_list_match(&data->context, &data->sequence, &data->other,
-                                   "queries need the sequence column", &data->asked_sequence, err);
-    if (!status && data->sequence.count)
-        status = attend_translate(data, err);
+    CLI_TRY(attend_list_match(&data->context, &data->key, &data->other,
+                              "queries need the key columns", &data->asked_key, err));
+    if (data->sequence.count)
+        CLI_TRY(attend_list_match(&data->context, &data->sequence, &data->other,
+                                  "queries need the sequence column", &data->asked_sequence, err));
+    if (data->sequence.count)
+        CLI_TRY(attend_translate(data, err));
     fin_error none;
-    if (!status && attend_list_match(&data->context, &data->value, &data->other, "",
-                                     &data->asked_value, &none))
+    if (attend_list_match(&data->context, &data->value, &data->other, "", &data->asked_value,
+                          &none))
         data->asked_value.count = 0;
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_queries(attend_data *data, const char *text, int64_t *rows, fin_error *err)
@@ -236,13 +233,13 @@ static fin_status read_queries(attend_data *data, const char *text, int64_t *row
         return status;
     const attend_list *const all[] = {&data->asked_key, &data->asked_sequence, &data->asked_value,
                                       NULL};
-    status = count_rows(data->asked, all, rows, err);
-    if (!status && *rows == 0)
-        status = cli_status(err, FIN_ERR_FORMAT, "%.200s has no rows; at least one query is needed",
-                            data->asked->label);
-    if (!status && data->asked_sequence.count)
-        status = attend_add_labels(data, data->asked, &data->asked_sequence, *rows, err);
-    return status;
+    CLI_TRY(count_rows(data->asked, all, rows, err));
+    if (*rows == 0)
+        return cli_status(err, FIN_ERR_FORMAT, "%.200s has no rows; at least one query is needed",
+                          data->asked->label);
+    if (data->asked_sequence.count)
+        CLI_TRY(attend_add_labels(data, data->asked, &data->asked_sequence, *rows, err));
+    return FIN_OK;
 }
 
 static fin_status gather_queries(attend_data *data, fin_error *err)
@@ -314,36 +311,30 @@ fin_status attend_data_open(attend_data *data, const cli_args *args, fin_error *
     int64_t rows = 0, asked = 0;
     const char *query = cli_get(args, "query"), *scales = cli_get(args, "scales");
     *data = (attend_data){.dk = 0};
-    fin_status status = read_context(data, args, &rows, err);
+    CLI_TRY(read_context(data, args, &rows, err));
     int64_t known = data->known = data->sequences;
-    if (!status && query)
-        status = read_queries(data, query, &asked, err);
-    if (!status)
-        status =
-            attend_arrange(data, known, &data->context, &data->sequence, rows, &data->tokens, err);
-    if (!status)
-        status = gather(&data->context, &data->key, &data->tokens, false, &data->keys, err);
-    if (!status)
-        status = gather(&data->context, &data->value, &data->tokens, false, &data->values, err);
-    if (!status && query)
-        status = attend_arrange(data, known, data->asked, &data->asked_sequence, asked,
-                                &data->queries, err);
-    if (!status && query)
-        status = gather_queries(data, err);
-    if (!status && scales)
-        status = read_scales(data, scales, err);
-    if (status)
-        return status;
+    if (query)
+        CLI_TRY(read_queries(data, query, &asked, err));
+    CLI_TRY(attend_arrange(data, known, &data->context, &data->sequence, rows, &data->tokens, err));
+    CLI_TRY(gather(&data->context, &data->key, &data->tokens, false, &data->keys, err));
+    CLI_TRY(gather(&data->context, &data->value, &data->tokens, false, &data->values, err));
+    if (query)
+        CLI_TRY(attend_arrange(data, known, data->asked, &data->asked_sequence, asked,
+                               &data->queries, err));
+    if (query)
+        CLI_TRY(gather_queries(data, err));
+    if (scales)
+        CLI_TRY(read_scales(data, scales, err));
     find_longest(data);
     if (data->sequences > known)
         attend_note(data,
                     "%lld sequence%s of the queries %s no tokens: the answer there is the prior's",
                     (long long)(data->sequences - known), data->sequences - known == 1 ? "" : "s",
                     data->sequences - known == 1 ? "has" : "have");
-    status = attend_standardize(data, args, err);
-    if (!status && scales)
+    CLI_TRY(attend_standardize(data, args, err));
+    if (scales)
         divide(data);
-    return status;
+    return FIN_OK;
 }
 
 void attend_data_close(attend_data *data)

@@ -14,15 +14,14 @@ static fin_status check_memory(const attend_fit *fit, bool tunes, fin_error *err
 {
     const attend_data *data = fit->data;
     double bytes, machine = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    fin_status status =
-        fin_cross_bytes(&fit->settings, data->dk, data->dv, data->longest, &bytes, err);
+    CLI_TRY(fin_cross_bytes(&fit->settings, data->dk, data->dv, data->longest, &bytes, err));
     bool twice = fit->leaves_out || tunes;
-    if (!status && machine > 0 && bytes * (twice ? 2 : 1) > machine)
-        status = cli_status(err, FIN_ERR_UNSUPPORTED,
-                            "%lld tokens take %.3g GB and this machine has %.3g GB; --method "
-                            "nystrom takes less",
-                            (long long)data->longest, bytes * (twice ? 2 : 1) / 1e9, machine / 1e9);
-    return status;
+    if (machine > 0 && bytes * (twice ? 2 : 1) > machine)
+        return cli_status(err, FIN_ERR_UNSUPPORTED,
+                          "%lld tokens take %.3g GB and this machine has %.3g GB; --method "
+                          "nystrom takes less",
+                          (long long)data->longest, bytes * (twice ? 2 : 1) / 1e9, machine / 1e9);
+    return FIN_OK;
 }
 
 static fin_status take(void *at, int64_t count, int64_t width, fin_error *err)

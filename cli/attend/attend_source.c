@@ -102,8 +102,7 @@ static fin_status use_arrays(attend_source *source, fin_error *err)
     int64_t count = fin_npz_count(source->npz), columns = 0;
     size_t letters = 1;
     fin_array array;
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         const char *name = fin_npz_name(source->npz, i);
         if (!is_column(source->npz, name, &array))
             continue;
@@ -114,31 +113,29 @@ static fin_status use_arrays(attend_source *source, fin_error *err)
             return cli_status(err, FIN_ERR_FORMAT, "%.200s: more than %d columns", source->label,
                               FIN_TABLE_COLUMNS_MAX);
     }
-    if (!status)
-        status = take_columns(source, columns, err);
-    if (!status && !(source->letters = malloc(letters)))
-        status = cli_status_memory(err, (double)letters, "the columns' names");
+    CLI_TRY(take_columns(source, columns, err));
+    if (!(source->letters = malloc(letters)))
+        return cli_status_memory(err, (double)letters, "the columns' names");
     char *at = source->letters;
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         const char *name = fin_npz_name(source->npz, i);
         if (is_column(source->npz, name, &array))
             add_array(source, name, &array, &at);
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status attend_source_open(attend_source *source, const char *path, fin_error *err)
 {
     *source = (attend_source){.label = path};
     bool npz = cli_ends_with(path, ".npz");
-    fin_status status = npz ? fin_npz_open(path, &source->npz, err)
-                            : fin_table_read_texts(path, &source->table, err);
-    if (!status)
-        status = npz ? use_arrays(source, err) : use_table(source, err);
-    if (!status && source->columns == 0)
-        status = cli_status(err, FIN_ERR_FORMAT,
-                            "%.200s: no columns; an array needs one or two axes", path);
-    return status;
+    CLI_TRY(npz ? fin_npz_open(path, &source->npz, err)
+                : fin_table_read_texts(path, &source->table, err));
+    CLI_TRY(npz ? use_arrays(source, err) : use_table(source, err));
+    if (source->columns == 0)
+        return cli_status(err, FIN_ERR_FORMAT, "%.200s: no columns; an array needs one or two axes",
+                          path);
+    return FIN_OK;
 }
 
 /* ---- points --------------------------------------------------------------------------------- */

@@ -43,12 +43,12 @@ static fin_status choose(attend_fit *fit, const cli_args *args, const char **nam
     if (tune && !(fin_tune_which(&fit->settings, fit->scales != NULL) & open))
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--tune has nothing to choose: settings that are given stay as they are");
-    fin_status status =
-        fin_tune_choose(&fit->settings, fit->scales, open, &tokens,
-                        tune ? &attend_asked(args)->tune : NULL, cli_progress(), &fit->tune, err);
-    for (int i = 0; i < fit->tune.notes && !status; i++)
+    CLI_TRY(fin_tune_choose(&fit->settings, fit->scales, open, &tokens,
+                            tune ? &attend_asked(args)->tune : NULL, cli_progress(), &fit->tune,
+                            err));
+    for (int i = 0; i < fit->tune.notes; i++)
         attend_note(data, "%s", fit->tune.note[i]);
-    return status;
+    return FIN_OK;
 }
 
 fin_status attend_choose(attend_fit *fit, cli_args *args, fin_error *err)

@@ -154,9 +154,7 @@ static int finish(cli_args *args, const attend_fit *fit)
 
 static int run(cli_args *args)
 {
-    int code = check_options(args);
-    if (code)
-        return code;
+    CLI_TRY(check_options(args));
     static attend_data data;
     static attend_fit fit;
     fin_error err = {FIN_OK, ""};
@@ -166,7 +164,7 @@ static int run(cli_args *args)
         status = attend_data_open(&data, args, &err);
     if (!status)
         status = attend_fit_run(&fit, args, &data, &err);
-    code = status ? cli_error(&err) : finish(args, &fit);
+    int code = status ? cli_error(&err) : finish(args, &fit);
     attend_fit_close(&fit);
     attend_data_close(&data);
     return code;

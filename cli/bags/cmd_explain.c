@@ -39,9 +39,7 @@ static fin_status explain(const fit_answer *from, const cli_args *args, const fi
     const char *notes[FIT_NOTES];
     const double *place[2];
     char model[64];
-    fin_status status = fit_coords_find(coords, from->set, place, err);
-    if (status)
-        return status;
+    CLI_TRY(fit_coords_find(coords, from->set, place, err));
     for (int i = 0; i < from->notes; i++)
         notes[i] = from->note[i];
     const fin_bag_report report = {
@@ -71,10 +69,9 @@ static int run(cli_args *args)
     if (code)
         return code;
     fit_coords_read(&coords, args);
-    code = cli_try_output(out, &err) ? cli_error(&err)
-                                     : fit_answer_open(&from, args, fit_page_extras(args, extras));
-    if (code)
-        return code;
+    CLI_TRY(cli_try_output(out, &err)
+                ? cli_error(&err)
+                : fit_answer_open(&from, args, fit_page_extras(args, extras)));
     if (fit_answer_known(&from, &err) || explain(&from, args, &coords, &err)) {
         code = cli_error(&err);
     } else {

@@ -151,8 +151,8 @@ static int check_options(cli_args *args)
         return cli_usage("--cv none and --cv-out do not go together");
     if (cli_get(args, "coords") && !cli_get(args, "report"))
         return cli_usage("--coords is about the pictures of --report");
-    int code = fit_page_check(args);
-    return code ? code : check_ranks(args);
+    CLI_TRY(fit_page_check(args));
+    return check_ranks(args);
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */
@@ -278,13 +278,9 @@ static fin_status fit_model(fit_run *run, fin_error *err)
 static fin_status all_steps(fit_run *run, fin_error *err)
 {
     const cli_args *args = run->args;
-    fin_status status = read_bags(run, err);
-    if (status)
-        return status;
+    CLI_TRY(read_bags(run, err));
     run->info.tokens = run->bags->offsets[run->bags->n] - run->bags->offsets[0];
-    status = fit_validate_prepare(run, err);
-    if (status)
-        return status;
+    CLI_TRY(fit_validate_prepare(run, err));
     bool curve =
         cli_get(args, "curve") || (cli_get(args, "cv") && run->repeats) || cli_get(args, "folds");
     curve = curve && !cli_get(args, "no_curve");
@@ -294,7 +290,7 @@ static fin_status all_steps(fit_run *run, fin_error *err)
         second += fit_work(&run->model[i], run->classes) * run->folds * run->repeats;
     double all = first + second + third;
     cli_progress_part(0, first / all);
-    status = fit_model(run, err);
+    fin_status status = fit_model(run, err);
     cli_progress_part(first / all, second / all);
     if (!status)
         status = fit_validate(run, err);
@@ -367,9 +363,7 @@ static void close_run(fit_run *run)
 
 static int run_command(cli_args *args)
 {
-    int code = check_options(args);
-    if (code)
-        return code;
+    CLI_TRY(check_options(args));
     static fit_run run;
     fin_error err = {FIN_OK, ""};
     run = (fit_run){.args = args,
@@ -382,7 +376,7 @@ static int run_command(cli_args *args)
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&run, &err);
-    code = status ? cli_error(&err) : fin_rank() != 0 ? CLI_OK : finish(&run);
+    int code = status ? cli_error(&err) : fin_rank() != 0 ? CLI_OK : finish(&run);
     close_run(&run);
     return code;
 }

@@ -160,12 +160,11 @@ static fin_status flip(const located *l, const double *score, fin_flipping *to, 
 static fin_status find_evidence(located *l, fin_error *err)
 {
     const fin_evidence to = {.change = l->change, .only = l->only};
-    fin_status status = fin_fit_evidence(l->from.fit, l->from.bags, &to, cli_progress(), err);
-    if (!status)
-        status = flip(l, l->change, &l->flipping[0], err);
-    if (!status && l->prior)
-        status = flip(l, l->prior, &l->flipping[1], err);
-    return status;
+    CLI_TRY(fin_fit_evidence(l->from.fit, l->from.bags, &to, cli_progress(), err));
+    CLI_TRY(flip(l, l->change, &l->flipping[0], err));
+    if (l->prior)
+        CLI_TRY(flip(l, l->prior, &l->flipping[1], err));
+    return FIN_OK;
 }
 
 static fin_status locate(located *l, bool blind, bool evidence, fin_error *err)
@@ -496,11 +495,10 @@ static fin_status draw_bags(const located *l, const fit_coords *coords, const ch
                             fin_error *err)
 {
     const double *at[2], *value = l->prior ? l->prior : l->change;
-    fin_status status = fit_coords_find(coords, l->from.set, at, err);
-    if (!status && mkdir(folder, 0777) != 0 && errno != EEXIST)
-        status =
-            cli_status(err, FIN_ERR_IO, "'%.300s' cannot be made: %s", folder, strerror(errno));
-    for (int64_t i = 0; i < l->from.bags->n && !status; i++) {
+    CLI_TRY(fit_coords_find(coords, l->from.set, at, err));
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return cli_status(err, FIN_ERR_IO, "'%.300s' cannot be made: %s", folder, strerror(errno));
+    for (int64_t i = 0; i < l->from.bags->n; i++) {
         char path[1200], name[64];
         int64_t from = bag_start(l, i);
         const char *title = fin_bag_set_name(l->from.set, i);
@@ -515,9 +513,9 @@ static fin_status draw_bags(const located *l, const fit_coords *coords, const ch
             bag_size(l, i), at[0] + from,
             at[1] + from,   value + from,
             title,          l->prior ? "probability that it is responsible" : "evidence"};
-        status = fin_report_bag(&picture, path, err);
+        CLI_TRY(fin_report_bag(&picture, path, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 static int finish(const cli_args *args, located *l, bool table)

@@ -53,9 +53,8 @@ static fin_status judge(predictions *p, fin_error *err)
     if (known == 0)
         return FIN_OK;
     p->judged = true;
-    fin_status status =
-        fin_fit_judge(p->n, a->classes, a->labels, p->mean, p->sd, p->ends, &p->score, err);
-    return status ? status : fit_answer_known(&p->from, err);
+    CLI_TRY(fin_fit_judge(p->n, a->classes, a->labels, p->mean, p->sd, p->ends, &p->score, err));
+    return fit_answer_known(&p->from, err);
 }
 
 static fin_status predict(predictions *p, fin_error *err)
@@ -69,11 +68,11 @@ static fin_status predict(predictions *p, fin_error *err)
         return cli_status_memory(err, 8.0 * (double)(columns * count), "the predictions");
     p->sd = p->mean + count;
     p->ends = p->from.classes ? NULL : p->sd + count;
-    fin_status status = p->from.classes ? fin_fit_predict(p->from.fit, p->from.bags, p->mean, p->sd,
-                                                          cli_progress(), err)
-                                        : fin_fit_interval(p->from.fit, p->from.bags, 0.9, p->mean,
-                                                           p->sd, p->ends, cli_progress(), err);
-    return status ? status : judge(p, err);
+    CLI_TRY(p->from.classes
+                ? fin_fit_predict(p->from.fit, p->from.bags, p->mean, p->sd, cli_progress(), err)
+                : fin_fit_interval(p->from.fit, p->from.bags, 0.9, p->mean, p->sd, p->ends,
+                                   cli_progress(), err));
+    return judge(p, err);
 }
 
 static int64_t best_class(const predictions *p, int64_t i)

@@ -37,9 +37,7 @@ static int check(const cli_args *args)
 static fin_status open_both(fit_answer *answer, const cli_args *args, const char *extras,
                             fin_error *err)
 {
-    fin_status status = fin_model_read(args->operand[0], &answer->model, err);
-    if (status)
-        return status;
+    CLI_TRY(fin_model_read(args->operand[0], &answer->model, err));
     answer->fit = fin_model_fit(answer->model);
     answer->classes = fin_model_classes(answer->model);
     answer->class_names = fin_model_class_names(answer->model);
@@ -58,11 +56,8 @@ static fin_status open_both(fit_answer *answer, const cli_args *args, const char
         .extras = extras,
         .beside = extras ? cli_get(args, "beside") : NULL,
     };
-    status = fit_file_read(args, &source, err);
-    if (!status)
-        status = fin_bag_set_read(&answer->set, &source, cli_progress(), err);
-    if (status)
-        return status;
+    CLI_TRY(fit_file_read(args, &source, err));
+    CLI_TRY(fin_bag_set_read(&answer->set, &source, cli_progress(), err));
     answer->bags = fin_bag_set_bags(answer->set);
     answer->tokens = answer->bags->offsets[answer->bags->n] - answer->bags->offsets[0];
     answer->labels = answer->bags->labels;
@@ -78,10 +73,10 @@ int fit_answer_open(fit_answer *answer, const cli_args *args, const char *extras
     const char *out = cli_get(args, "out");
     fin_error err = {FIN_OK, ""};
     memset(answer, 0, sizeof *answer);
-    int code = check(args);
-    if (!code && ((out && cli_try_output(out, &err)) || open_both(answer, args, extras, &err)))
-        code = cli_error(&err);
-    return code;
+    CLI_TRY(check(args));
+    if ((out && cli_try_output(out, &err)) || open_both(answer, args, extras, &err))
+        return cli_error(&err);
+    return CLI_OK;
 }
 
 void fit_answer_close(fit_answer *answer)

@@ -66,9 +66,7 @@ fin_status fit_page(const fit_run *run, const char *path, const char *verdict, f
     const char **class_names = classes;
     fin_status status = FIN_OK;
     fit_coords_read(&coords, run->args);
-    status = fit_coords_find(&coords, run->set, place, err);
-    if (status)
-        return status;
+    CLI_TRY(fit_coords_find(&coords, run->set, place, err));
     if (run->classes > FIT_MODELS)
         class_names = malloc((size_t)run->classes * sizeof *class_names);
     if (!class_names)

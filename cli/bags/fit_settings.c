@@ -147,14 +147,12 @@ static fin_status check_heads(const char *option, const fin_fit_settings *settin
 fin_status fit_name_read(const char *name, fin_fit_settings *settings, fin_error *err)
 {
     parts p;
-    fin_status status = read_parts("--compare", name, &p, err);
-    if (status)
-        return status;
+    CLI_TRY(read_parts("--compare", name, &p, err));
     settings->model = p.model;
     settings->basis = p.basis < 0 ? FIN_BASIS_AUTO : p.basis;
     settings->heads = p.heads ? p.heads : 1;
-    status = fin_settings_validate(&fin_fit_table, settings, err);
-    return status ? status : check_heads("--compare", settings, err);
+    CLI_TRY(fin_settings_validate(&fin_fit_table, settings, err));
+    return check_heads("--compare", settings, err);
 }
 
 /* ---- --model -------------------------------------------------------------------------------- */
@@ -164,9 +162,7 @@ fin_status fit_model_settle(cli_args *args, fin_error *err)
     const char *text = cli_get(args, "model");
     fin_fit_settings *settings = &((fit_asked *)(void *)args->values)->fit;
     parts p;
-    fin_status status = text ? read_parts("--model", text, &p, err) : FIN_OK;
-    if (status)
-        return status;
+    CLI_TRY(text ? read_parts("--model", text, &p, err) : FIN_OK);
     if (text && p.basis >= 0 && cli_given(args, "basis") && settings->basis != p.basis)
         return cli_status(err, FIN_ERR_ARGUMENT,
                           "--model %.60s and --basis contradict each other; give one of them",
@@ -181,8 +177,8 @@ fin_status fit_model_settle(cli_args *args, fin_error *err)
         settings->basis = p.basis;
     if (text && p.heads)
         settings->heads = p.heads;
-    status = fin_settings_validate(&fin_fit_table, settings, err);
-    return status ? status : check_heads("--heads", settings, err);
+    CLI_TRY(fin_settings_validate(&fin_fit_table, settings, err));
+    return check_heads("--heads", settings, err);
 }
 
 /* Basis, heads and positive class count where they mean something. */
@@ -281,8 +277,6 @@ fin_status fit_file_read(const cli_args *args, fin_bags_source *source, fin_erro
     static const char *const seps[] = {"comma", "semicolon", "tab", "bar"};
     static const char *const decimals[] = {"point", "comma", NULL};
     source->table = cli_get(args, "labels");
-    fin_status status = read_sign("sep", cli_get(args, "sep"), ",;\t|", seps, &source->sep, err);
-    return status ? status
-                  : read_sign("decimal", cli_get(args, "decimal"), ".,", decimals, &source->decimal,
-                              err);
+    CLI_TRY(read_sign("sep", cli_get(args, "sep"), ",;\t|", seps, &source->sep, err));
+    return read_sign("decimal", cli_get(args, "decimal"), ".,", decimals, &source->decimal, err);
 }

@@ -148,9 +148,7 @@ static fin_status listed_models(fit_run *run, const char *list, fin_error *err)
         size_t length = strcspn(list, ",");
         snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : 95, list);
         fin_fit_settings settings = run->settings;
-        fin_status status = fit_name_read(word, &settings, err);
-        if (status)
-            return status;
+        CLI_TRY(fit_name_read(word, &settings, err));
         if (run->models == FIT_MODELS)
             return cli_status(err, FIN_ERR_ARGUMENT, "--compare takes at most %d models",
                               FIT_MODELS - 1);

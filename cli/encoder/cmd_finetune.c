@@ -117,8 +117,8 @@ static int check_options(tuning *t)
         return cli_usage("--data is missing: --data FILE with labels");
     if (out && (cli_ends_with(out, ".csv") || cli_ends_with(out, ".npz")))
         return cli_usage("--out '%.200s' is an encoder's file, and no table; end it in .fin", out);
-    int code = encoder_check_files(args, outputs);
-    return code ? code : encoder_check_learn(args);
+    CLI_TRY(encoder_check_files(args, outputs));
+    return encoder_check_learn(args);
 }
 
 /* What works for a few hundred labels, where nothing else is said: a linear map alone wants a
@@ -141,18 +141,12 @@ static void choose_settings(tuning *t)
 static fin_status read_data(tuning *t, fin_error *err)
 {
     const char *path = t->args->operand[0];
-    fin_status status = fin_checkpoint_read(path, &t->file, err);
-    if (!status)
-        status = encoder_plan_read(&t->plan, t->file, path, err);
-    if (!status)
-        status = encoder_plan_data(&t->plan, t->args, err);
-    if (status)
-        return status;
+    CLI_TRY(fin_checkpoint_read(path, &t->file, err));
+    CLI_TRY(encoder_plan_read(&t->plan, t->file, path, err));
+    CLI_TRY(encoder_plan_data(&t->plan, t->args, err));
     t->plan.corpus = t->corpus;
     t->plan.seed = t->settings.seed;
-    status = encoder_data_open(&t->data, &t->plan, fin_checkpoint_scale(t->file), err);
-    if (status)
-        return status;
+    CLI_TRY(encoder_data_open(&t->data, &t->plan, fin_checkpoint_scale(t->file), err));
     const fin_memory *have = fin_token_set_memory(t->data.train);
     const fin_encoder_shape *want = fin_checkpoint_shape(t->file);
     if (have->inputs != want->inputs || have->values != want->values)
@@ -248,12 +242,9 @@ static fin_status all_steps(tuning *t, fin_error *err)
         status =
             fin_learn_create(&t->learn, &t->settings, t->encoder, from, watch,
                              fin_ranks() > 1 ? fin_ranks_sum : NULL, fin_rank(), fin_ranks(), err);
-    status = fit_agree(status, err);
-    if (!status)
-        status = fin_learn_run(t->learn, -1, after_step, NULL, err);
-    if (!status)
-        status = encoder_judge(t->encoder, &t->data, 0, -1, &t->test, err);
-    return status;
+    CLI_TRY(fit_agree(status, err));
+    CLI_TRY(fin_learn_run(t->learn, -1, after_step, NULL, err));
+    return encoder_judge(t->encoder, &t->data, 0, -1, &t->test, err);
 }
 
 /* ---- the end -------------------------------------------------------------------------------- */
@@ -319,9 +310,7 @@ static int run_command(cli_args *args)
     memset(&t, 0, sizeof t);
     t.args = args;
     t.start = cli_clock();
-    int code = check_options(&t);
-    if (code)
-        return code;
+    CLI_TRY(check_options(&t));
     choose_settings(&t);
     if (fin_ranks() > 1)
         cli_release_signals(); /* a process that stops alone would leave the others waiting */
@@ -329,9 +318,9 @@ static int run_command(cli_args *args)
     status = fit_agree(status, &err);
     if (!status)
         status = all_steps(&t, &err);
-    code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled; nothing was written")
-           : status                    ? cli_error(&err)
-                                       : finish(&t, &err);
+    int code = status == FIN_ERR_CANCELLED ? cli_stopped("cancelled; nothing was written")
+               : status                    ? cli_error(&err)
+                                           : finish(&t, &err);
     fin_learn_destroy(t.learn);
     fin_corpus_destroy(t.learnt_from);
     fin_corpus_destroy(t.watch);

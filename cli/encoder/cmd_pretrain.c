@@ -153,9 +153,7 @@ static const char *const outputs[] = {"out", "checkpoint", "log", NULL};
 
 static int check_options(cli_args *args)
 {
-    int code = encoder_check_files(args, outputs);
-    if (code)
-        return code;
+    CLI_TRY(encoder_check_files(args, outputs));
     for (int i = 0; i < 2; i++) {
         const char *path = cli_get(args, outputs[i]);
         if (path && (cli_ends_with(path, ".csv") || cli_ends_with(path, ".npz") ||
@@ -199,12 +197,10 @@ static fin_status make_learn(pretraining *p, const fin_learn_settings *settings,
 
 static fin_status open_new(pretraining *p, fin_error *err)
 {
-    fin_status status = encoder_plan_args(&p->plan, p->args, err);
-    if (!status)
-        status = encoder_data_open(&p->data, &p->plan, NULL, err);
-    if (!status)
-        status = new_encoder(p, err);
-    return status ? status : make_learn(p, &encoder_get(p->args)->learn, err);
+    CLI_TRY(encoder_plan_args(&p->plan, p->args, err));
+    CLI_TRY(encoder_data_open(&p->data, &p->plan, NULL, err));
+    CLI_TRY(new_encoder(p, err));
+    return make_learn(p, &encoder_get(p->args)->learn, err);
 }
 
 /* Learning that goes on with other sequences would be neither the old run nor a new one. */
@@ -222,29 +218,23 @@ static fin_status same_data(const pretraining *p, const char *path, fin_error *e
 
 static fin_status open_old(pretraining *p, const char *path, fin_error *err)
 {
-    fin_status status = fin_checkpoint_read(path, &p->file, err);
-    if (!status)
-        status = encoder_plan_read(&p->plan, p->file, path, err);
-    if (!status && cli_get(p->args, "data") && p->plan.from != ENCODER_DATA)
-        status =
-            cli_status(err, FIN_ERR_ARGUMENT, "--data: '%.200s' was trained on %s, not on a file",
-                       path, encoder_plan_name(&p->plan));
-    if (!status)
-        status = encoder_plan_data(&p->plan, p->args, err);
-    if (!status && !fin_checkpoint_learn(p->file))
-        status = cli_status(err, FIN_ERR_FORMAT,
-                            "'%.200s' is an encoder without the state of its learning; "
-                            "--checkpoint writes one to go on from, --out does not",
-                            path);
-    if (!status)
-        status = encoder_data_open(&p->data, &p->plan, fin_checkpoint_scale(p->file), err);
-    if (!status)
-        status = same_data(p, path, err);
-    if (!status)
-        status = fin_checkpoint_encoder(p->file, &p->encoder, err);
-    if (!status)
-        status = make_learn(p, fin_checkpoint_learn(p->file), err);
-    return status ? status : fin_checkpoint_restore(p->file, p->learn, err);
+    CLI_TRY(fin_checkpoint_read(path, &p->file, err));
+    CLI_TRY(encoder_plan_read(&p->plan, p->file, path, err));
+    if (cli_get(p->args, "data") && p->plan.from != ENCODER_DATA)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--data: '%.200s' was trained on %s, not on a file", path,
+                          encoder_plan_name(&p->plan));
+    CLI_TRY(encoder_plan_data(&p->plan, p->args, err));
+    if (!fin_checkpoint_learn(p->file))
+        return cli_status(err, FIN_ERR_FORMAT,
+                          "'%.200s' is an encoder without the state of its learning; "
+                          "--checkpoint writes one to go on from, --out does not",
+                          path);
+    CLI_TRY(encoder_data_open(&p->data, &p->plan, fin_checkpoint_scale(p->file), err));
+    CLI_TRY(same_data(p, path, err));
+    CLI_TRY(fin_checkpoint_encoder(p->file, &p->encoder, err));
+    CLI_TRY(make_learn(p, fin_checkpoint_learn(p->file), err));
+    return fin_checkpoint_restore(p->file, p->learn, err);
 }
 
 static fin_status open_all(pretraining *p, fin_error *err)
@@ -350,10 +340,10 @@ static int broken(const pretraining *p, const fin_error *err)
 static fin_status judge(pretraining *p, fin_error *err)
 {
     int64_t fresh = fin_learn_get_settings(p->learn)->evaluate_on;
-    fin_status status = encoder_judge(p->encoder, &p->data, fresh, -1, &p->test, err);
-    for (int i = 0; i < p->lengths && !status; i++)
-        status = encoder_judge(p->encoder, &p->data, fresh, p->length[i], &p->at[i], err);
-    return status;
+    CLI_TRY(encoder_judge(p->encoder, &p->data, fresh, -1, &p->test, err));
+    for (int i = 0; i < p->lengths; i++)
+        CLI_TRY(encoder_judge(p->encoder, &p->data, fresh, p->length[i], &p->at[i], err));
+    return FIN_OK;
 }
 
 static fin_status write_all(pretraining *p, fin_error *err)
@@ -365,10 +355,10 @@ static fin_status write_all(pretraining *p, fin_error *err)
         status = write_file(p, p->checkpoint, true, err);
     if (out)
         last = write_file(p, out, false, status ? &second : err);
-    status = status ? status : last;
-    if (!status && log)
-        status = encoder_write_log(log, p->learn, err);
-    return status;
+    CLI_TRY(status ? status : last);
+    if (log)
+        CLI_TRY(encoder_write_log(log, p->learn, err));
+    return FIN_OK;
 }
 
 static const char learning_form[] =

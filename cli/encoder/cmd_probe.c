@@ -115,9 +115,7 @@ static int check_options(probing *p)
     const cli_args *args = p->args;
     const char *layer = cli_get(args, "layer"), *picture = cli_get(args, "reconstruct");
     const char *maps = cli_get(args, "maps");
-    int code = encoder_check_files(args, outputs);
-    if (code)
-        return code;
+    CLI_TRY(encoder_check_files(args, outputs));
     p->layer = p->layers;
     if (layer && strcmp(layer, "all") == 0)
         p->layer = -1;
@@ -165,27 +163,24 @@ static void choose_target(probing *p)
 static fin_status open_all(probing *p, fin_error *err)
 {
     const char *path = p->args->operand[0];
-    fin_status status = fin_checkpoint_read(path, &p->file, err);
-    if (!status)
-        status = encoder_plan_read(&p->plan, p->file, path, err);
-    if (!status)
-        status = fin_checkpoint_encoder(p->file, &p->encoder, err);
-    return status ? status : encoder_plan_data(&p->plan, p->args, err);
+    CLI_TRY(fin_checkpoint_read(path, &p->file, err));
+    CLI_TRY(encoder_plan_read(&p->plan, p->file, path, err));
+    CLI_TRY(fin_checkpoint_encoder(p->file, &p->encoder, err));
+    return encoder_plan_data(&p->plan, p->args, err);
 }
 
 static fin_status probe_layers(probing *p, fin_error *err)
 {
-    fin_status status = FIN_OK;
     int64_t from = p->layer == -1 ? 0 : p->layer, to = p->layer == -1 ? p->layers : p->layer;
-    for (int64_t layer = from; layer <= to && !status; layer++) {
+    for (int64_t layer = from; layer <= to; layer++) {
         p->settings.layer = layer;
         cli_progress_part((double)(layer - from) / (double)(to - from + 1),
                           1 / (double)(to - from + 1));
         p->at[p->count] = layer;
-        status = fin_encoder_probe_on(p->encoder, p->data.corpus, p->data.judge, &p->settings,
-                                      &p->score[p->count++], NULL, 0, cli_progress(), err);
+        CLI_TRY(fin_encoder_probe_on(p->encoder, p->data.corpus, p->data.judge, &p->settings,
+                                     &p->score[p->count++], NULL, 0, cli_progress(), err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* Images are shown as they were learnt: with hidden patches. */
@@ -220,14 +215,13 @@ static fin_status write_files(probing *p, fin_error *err)
     const char *maps = cli_get(args, "maps"), *states = cli_get(args, "states"),
                *images = cli_get(args, "reconstruct");
     int64_t layer = p->layer < 0 ? p->layers : p->layer;
-    fin_status status = FIN_OK;
     if (maps)
-        status = encoder_write_maps(maps, p->encoder, &p->data, layer, p->head, p->sequence, err);
-    if (!status && states)
-        status = encoder_write_states(states, p->encoder, &p->data, layer, p->settings.test, err);
-    if (!status && images)
-        status = show_images(p, images, err);
-    return status;
+        CLI_TRY(encoder_write_maps(maps, p->encoder, &p->data, layer, p->head, p->sequence, err));
+    if (states)
+        CLI_TRY(encoder_write_states(states, p->encoder, &p->data, layer, p->settings.test, err));
+    if (images)
+        CLI_TRY(show_images(p, images, err));
+    return FIN_OK;
 }
 
 /* ---- printing ------------------------------------------------------------------------------- */

@@ -93,14 +93,13 @@ static int check_corpus(cli_args *args)
 int encoder_check_pretrain(cli_args *args)
 {
     const fin_encoder_settings *e = &encoder_get(args)->encoder;
-    int code = check_corpus(args);
-    if (!code)
-        code = encoder_check_learn(args);
-    if (!code && e->positions != FIN_POSITIONS_LEARNED && cli_given(args, "longest"))
-        code = refuse("longest", "only learned positions end somewhere (--positions learned)");
-    if (!code && e->hidden == 0 && cli_given(args, "activation"))
-        code = refuse("activation", "with --hidden 0 there is no feed-forward part");
-    return code;
+    CLI_TRY(check_corpus(args));
+    CLI_TRY(encoder_check_learn(args));
+    if (e->positions != FIN_POSITIONS_LEARNED && cli_given(args, "longest"))
+        CLI_TRY(refuse("longest", "only learned positions end somewhere (--positions learned)"));
+    if (e->hidden == 0 && cli_given(args, "activation"))
+        CLI_TRY(refuse("activation", "with --hidden 0 there is no feed-forward part"));
+    return CLI_OK;
 }
 
 fin_status encoder_check_data(const encoder_plan *plan, cli_args *args, fin_error *err)

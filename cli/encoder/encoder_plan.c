@@ -35,18 +35,17 @@ fin_status encoder_plan_data(encoder_plan *plan, cli_args *args, fin_error *err)
     static const char *const names[] = {"data", "bag", "label", "kind", "columns", "key_columns"};
     char *const to[] = {plan->path,       plan->bag,     plan->label,
                         plan->label_kind, plan->columns, plan->keys};
-    fin_status status = FIN_OK;
     if (cli_get(args, "data"))
         plan->from = ENCODER_DATA;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !status; i++)
-        status = copy_word(args, names[i], to[i], err);
-    for (int i = 0; i < encoder_data_table.count && !status; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        CLI_TRY(copy_word(args, names[i], to[i], err));
+    for (int i = 0; i < encoder_data_table.count; i++) {
         const fin_field *field = &encoder_data_table.fields[i];
         if (cli_given(args, field->name))
-            status = fin_settings_set(&encoder_data_table, &plan->data, field,
-                                      fin_settings_get(field, &encoder_get(args)->data), err);
+            CLI_TRY(fin_settings_set(&encoder_data_table, &plan->data, field,
+                                     fin_settings_get(field, &encoder_get(args)->data), err));
     }
-    return status ? status : encoder_check_data(plan, args, err);
+    return encoder_check_data(plan, args, err);
 }
 
 fin_status encoder_plan_args(encoder_plan *plan, cli_args *args, fin_error *err)
@@ -142,16 +141,15 @@ void encoder_plan_entries(encoder_entries *list, const encoder_plan *plan)
 static fin_status get_table(const fin_checkpoint *file, const char *before,
                             const fin_settings *table, void *values, fin_error *err)
 {
-    fin_status status = FIN_OK;
     fin_settings_defaults(table, values, table->size);
-    for (int i = 0; i < table->count && !status; i++) {
+    for (int i = 0; i < table->count; i++) {
         char key[128];
         snprintf(key, sizeof key, "%s.%s", before, table->fields[i].name);
         const char *text = fin_checkpoint_entry(file, key);
         if (text)
-            status = fin_settings_parse(table, values, table->fields[i].name, text, err);
+            CLI_TRY(fin_settings_parse(table, values, table->fields[i].name, text, err));
     }
-    return status ? status : fin_settings_validate(table, values, err);
+    return fin_settings_validate(table, values, err);
 }
 
 static fin_status read_names(encoder_plan *plan, const fin_checkpoint *file, fin_error *err)

@@ -123,10 +123,7 @@ static fin_status read_one(reproduction *r, int shipped, fin_error *err)
     fin_study_changes changes = {.full = cli_get(r->args, "full") != NULL};
     const char *text = fin_shipped_text(shipped);
     fin_study *study = NULL;
-    fin_status status =
-        fin_study_parse(text, strlen(text), fin_shipped_name(shipped), &changes, &study, err);
-    if (status)
-        return status;
+    CLI_TRY(fin_study_parse(text, strlen(text), fin_shipped_name(shipped), &changes, &study, err));
     r->studies[r->count++] = study;
     return fin_report_check(study, err);
 }
@@ -174,10 +171,9 @@ static int remove_with(const char *path, const char *end)
 
 static int remove_store(const char *path)
 {
-    int code = remove_with(path, "");
-    if (!code)
-        code = remove_with(path, "-wal");
-    return code ? code : remove_with(path, "-shm");
+    CLI_TRY(remove_with(path, ""));
+    CLI_TRY(remove_with(path, "-wal"));
+    return remove_with(path, "-shm");
 }
 
 static int prepare(reproduction *r)
@@ -185,12 +181,12 @@ static int prepare(reproduction *r)
     fin_error err = {FIN_OK, ""};
     if (read_studies(r, &err))
         return cli_error(&err);
-    int code = find_paths(r);
-    if (!code && cli_get(r->args, "fresh"))
-        code = remove_store(r->store_path);
-    if (!code && fin_store_open(r->store_path, FIN_STORE_CREATE, &r->store, &err))
-        code = cli_error(&err);
-    return code;
+    CLI_TRY(find_paths(r));
+    if (cli_get(r->args, "fresh"))
+        CLI_TRY(remove_store(r->store_path));
+    if (fin_store_open(r->store_path, FIN_STORE_CREATE, &r->store, &err))
+        return cli_error(&err);
+    return CLI_OK;
 }
 
 /* ---- afterwards ----------------------------------------------------------------------------- */
@@ -268,15 +264,13 @@ static int lead(cli_args *args, const fin_study_settings *settings)
 static int run(cli_args *args)
 {
     fin_study_settings settings;
-    int code = check_names(args);
-    if (code)
-        return code; /* on every rank */
+    CLI_TRY(check_names(args)); /* on every rank */
     fin_settings_defaults(&fin_study_table, &settings, sizeof settings);
     settings.threads = args->threads;
     settings.retry_failed = 1; /* the studies are ours: what failed is worth another try */
     if (fin_rank() != 0)
         return study_follow(&settings);
-    code = lead(args, &settings);
+    int code = lead(args, &settings);
     study_release();
     return code;
 }

@@ -39,9 +39,7 @@ static int run(cli_args *args)
         return cli_usage("--out FILE.csv or FILE.npz is missing; - is standard output");
     if (strcmp(path, "-") != 0 && !cli_ends_with(path, ".csv") && !cli_ends_with(path, ".npz"))
         return cli_usage("--out '%.200s': the format is CSV or NPZ; end it in .csv or .npz", path);
-    int code = study_query(args, args->operand[0], &query);
-    if (code)
-        return code;
+    CLI_TRY(study_query(args, args->operand[0], &query));
     query.state = FIN_STATE_DONE;
     fin_status status = study_open(args, FIN_STORE_READ, &store, &err);
     if (!status)

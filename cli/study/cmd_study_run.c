@@ -120,23 +120,22 @@ static void list_run(listing *l, int64_t i, const fin_plan *plan, fin_state stat
 static fin_status list_runs(listing *l, int pass, fin_error *err)
 {
     fin_plan plan;
-    fin_status status = FIN_OK;
     int64_t count = fin_study_run_count(l->study);
-    for (int64_t i = 0; i < count && !status; i++) {
+    for (int64_t i = 0; i < count; i++) {
         fin_state state = FIN_STATE_PLANNED;
-        status = fin_study_get_run(l->study, i, &plan, err);
-        if (!status && pass == 0)
-            status = study_varying_add(&l->varying, plan.block, plan.settings, err);
-        if (!status && pass == 1 && l->store) {
+        CLI_TRY(fin_study_get_run(l->study, i, &plan, err));
+        if (pass == 0)
+            CLI_TRY(study_varying_add(&l->varying, plan.block, plan.settings, err));
+        if (pass == 1 && l->store) {
             fin_query query = {.hash = plan.hash};
-            status = fin_store_runs(l->store, &query, note_state, &state, err);
+            CLI_TRY(fin_store_runs(l->store, &query, note_state, &state, err));
         }
-        if (!status && pass == 1)
+        if (pass == 1)
             list_run(l, i, &plan, state);
-        if (!status && cli_cancelled())
-            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+        if (cli_cancelled())
+            return cli_status(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    return status;
+    return FIN_OK;
 }
 
 static int dry_run(cli_args *args, const fin_study *study)
@@ -219,12 +218,10 @@ static int lead(cli_args *args, const fin_study_settings *settings)
 static int run(cli_args *args)
 {
     fin_study_settings settings;
-    int code = read_settings(args, &settings);
-    if (code)
-        return code; /* on every rank */
+    CLI_TRY(read_settings(args, &settings)); /* on every rank */
     if (fin_rank() != 0)
         return study_follow(&settings);
-    code = lead(args, &settings);
+    int code = lead(args, &settings);
     study_release();
     return code;
 }

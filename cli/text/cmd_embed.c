@@ -92,7 +92,6 @@ static int check_options(embedding *e)
 static fin_status run_encoder(embedding *e, fin_error *err)
 {
     float *states[LAYERS] = {NULL};
-    fin_status status = FIN_OK;
     double bytes = 0;
     for (int64_t l = 0; l <= e->layers; l++)
         if (e->layer < 0 || l == e->layer) {
@@ -111,14 +110,14 @@ static fin_status run_encoder(embedding *e, fin_error *err)
             next += e->tokens * fin_text_encoder_width(e->encoder, l);
         }
     fin_text_pass pass = {.states = states};
-    status = fin_text_encoder_run(e->encoder, e->pieces, &pass, cli_progress(), err);
-    for (int64_t l = 0; l <= e->layers && e->layer < 0 && !status; l++) {
+    CLI_TRY(fin_text_encoder_run(e->encoder, e->pieces, &pass, cli_progress(), err));
+    for (int64_t l = 0; l <= e->layers && e->layer < 0; l++) {
         int64_t w = fin_text_encoder_width(e->encoder, l);
         for (int64_t t = 0; t < e->tokens; t++)
             memcpy(e->states + t * e->width + e->from[l], states[l] + t * w,
                    (size_t)w * sizeof *block);
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
@@ -267,18 +266,13 @@ static int report(const embedding *e)
 static fin_status embed(embedding *e, fin_error *err)
 {
     const char *column = cli_get(e->args, "text");
-    fin_status status =
-        text_file_open(&e->file, e->args->operand[1], column ? column : "text", err);
-    if (!status)
-        status = text_file_cut(&e->file, e->encoder, e->longest, &e->pieces, err);
-    if (status)
-        return status;
+    CLI_TRY(text_file_open(&e->file, e->args->operand[1], column ? column : "text", err));
+    CLI_TRY(text_file_cut(&e->file, e->encoder, e->longest, &e->pieces, err));
     e->n = e->file.n;
     e->tokens = fin_text_pieces_offsets(e->pieces)[e->n];
-    status = run_encoder(e, err);
-    if (!status)
-        status = list_pieces(e, err);
-    return status ? status : write_file(e, err);
+    CLI_TRY(run_encoder(e, err));
+    CLI_TRY(list_pieces(e, err));
+    return write_file(e, err);
 }
 
 static int run(cli_args *args)

@@ -64,10 +64,7 @@ void text_file_close(text_file *file)
 fin_status text_file_cut(const text_file *file, const fin_text_encoder *encoder, int64_t longest,
                          fin_text_pieces **pieces, fin_error *err)
 {
-    fin_status status =
-        fin_text_pieces_cut(pieces, encoder, file->n, file->texts, NULL, longest, err);
-    if (status)
-        return status;
+    CLI_TRY(fin_text_pieces_cut(pieces, encoder, file->n, file->texts, NULL, longest, err));
     const int64_t *left_out = fin_text_pieces_left_out(*pieces);
     int64_t cut = 0, gone = 0;
     for (int64_t i = 0; i < file->n; i++) {

@@ -134,9 +134,7 @@ static bool are_classes(const probing *p, const fin_table *table, int column)
 static fin_status read_labels(probing *p, part *d, const char *path, bool first, fin_error *err)
 {
     int column;
-    fin_status status = text_file_column(&d->file, path, p->label, &column, err);
-    if (status)
-        return status;
+    CLI_TRY(text_file_column(&d->file, path, p->label, &column, err));
     const fin_table *table = d->file.table;
     const double *values = fin_table_values(table, column);
     bool texts = fin_table_texts(table, column) > 0;
@@ -179,15 +177,13 @@ static fin_status represent(probing *p, part *d, fin_error *err)
 
 static fin_status open_part(probing *p, part *d, const char *path, bool first, fin_error *err)
 {
-    fin_status status = text_file_open(&d->file, path, cli_get(p->args, "text"), err);
-    if (status)
-        return status;
+    CLI_TRY(text_file_open(&d->file, path, cli_get(p->args, "text"), err));
     d->n = d->file.n;
     d->y = malloc((size_t)d->n * sizeof *d->y);
     if (!d->y)
         return cli_status_memory(err, 8.0 * (double)d->n, "labels");
-    status = read_labels(p, d, path, first, err);
-    return status ? status : represent(p, d, err);
+    CLI_TRY(read_labels(p, d, path, first, err));
+    return represent(p, d, err);
 }
 
 /* ---- probes ----------------------------------------------------------------------------------- */

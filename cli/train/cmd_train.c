@@ -73,14 +73,13 @@ static int check_options(const cli_args *args)
 
 static fin_status read_pause(const cli_args *args, cli_pause_settings *pause, fin_error *err)
 {
-    fin_status status = FIN_OK;
     fin_settings_defaults(&cli_pause_table, pause, sizeof *pause);
-    for (int i = 0; i < cli_pause_table.count && !status; i++) {
+    for (int i = 0; i < cli_pause_table.count; i++) {
         const char *name = cli_pause_table.fields[i].name, *text = cli_get(args, name);
         if (text)
-            status = fin_settings_parse(&cli_pause_table, pause, name, text, err);
+            CLI_TRY(fin_settings_parse(&cli_pause_table, pause, name, text, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* The curvature must be one that can be had, before an hour is spent. */
@@ -202,13 +201,12 @@ static fin_status curvatures(const fin_training *t, fin_curvature **out, fin_err
     *out = calloc((size_t)runs, sizeof **out);
     if (!*out)
         return cli_status_memory(err, (double)runs * sizeof **out, "the curvatures");
-    fin_status status = FIN_OK;
-    for (int64_t r = 0; r < runs && !status; r++) {
-        status = fin_training_curvature(t, r, &(*out)[r], err);
-        if (!status && progress->report(progress->user, "curvature", (double)r, (double)runs))
-            status = cli_status(err, FIN_ERR_CANCELLED, "cancelled");
+    for (int64_t r = 0; r < runs; r++) {
+        CLI_TRY(fin_training_curvature(t, r, &(*out)[r], err));
+        if (progress->report(progress->user, "curvature", (double)r, (double)runs))
+            return cli_status(err, FIN_ERR_CANCELLED, "cancelled");
     }
-    return status;
+    return FIN_OK;
 }
 
 static int finish(const cli_args *args, const fin_training *t, double steps, double seconds)
