@@ -251,12 +251,12 @@ static fin_status mixed_loss(fini_choice *c, double sharpness, double *loss, fin
         double p = c->in.classes && left ? c->mix[i * c->width + (int64_t)c->labels[i]] : 1;
         c->own[i] = !left ? 0 : c->in.classes ? -log(p < DBL_EPSILON ? DBL_EPSILON : p) : gap * gap;
     }
-    fin_status status = fini_bags_gather(c->bags, c->sum, c->own, c->loss, err);
-    for (int64_t i = 0; i < c->in.total && !status; i++)
+    FINI_TRY(fini_bags_gather(c->bags, c->sum, c->own, c->loss, err));
+    for (int64_t i = 0; i < c->in.total; i++)
         if (omega[i] > 0)
             sum += omega[i] / (total += omega[i]) * (c->loss[i] - sum);
     *loss = sum;
-    return status;
+    return FIN_OK;
 }
 
 /* Sharpness of what `decision` predicts, if it is wanted, and its loss. */
@@ -409,10 +409,10 @@ static fin_status fit_part(void *user, int64_t k, const fin_progress *progress, 
         part->weight = weight;
         return FIN_OK;
     }
-    fin_status status = fini_part_fit(part, &settings, c->in.classes, c->bags, c->labels,
-                                      c->weights, c->sum, progress, err);
+    FINI_TRY(fini_part_fit(part, &settings, c->in.classes, c->bags, c->labels, c->weights, c->sum,
+                           progress, err));
     part->weight = weight;
-    return status;
+    return FIN_OK;
 }
 
 /* Side by side if this process is alone, and if there are several; else each has all threads, and

@@ -184,8 +184,8 @@ static fin_status moments(fini_map *map, pass p, const fini_blocks *blocks, fin_
     int64_t n = p.to - p.from;
     double *center = map->center + p.from, *unit = map->scale + p.from;
     double *deviation = map->spread + p.from;
-    fin_status status = take_pass(&p, blocks, sum, parts, room, out, err);
-    for (int64_t j = 0; j < n && !status; j++) {
+    FINI_TRY(take_pass(&p, blocks, sum, parts, room, out, err));
+    for (int64_t j = 0; j < n; j++) {
         int exponent = 0;
         if (!isfinite(out[n + j]))
             return fini_fail(err, FIN_ERR_NUMERIC,
@@ -198,16 +198,15 @@ static fin_status moments(fini_map *map, pass p, const fini_blocks *blocks, fin_
         unit[j] = ldexp(1, exponent < -1000 ? 1000 : -exponent);
     }
     p.number = 1;
-    if (!status)
-        status = take_pass(&p, blocks, sum, parts, room, out, err);
-    for (int64_t j = 0; j < n && !status; j++) {
+    FINI_TRY(take_pass(&p, blocks, sum, parts, room, out, err));
+    for (int64_t j = 0; j < n; j++) {
         double off = out[j] / N, variance = out[n + j] / N - off * off;
         center[j] += off / unit[j];
         deviation[j] = variance > 0 ? sqrt(variance) / unit[j] : 0;
         if (is_constant(p.bags, center[j], deviation[j]))
             deviation[j] = 0;
     }
-    return status;
+    return FIN_OK;
 }
 
 /* Root mean square of the deviations of columns that are not constant, of those that are not the
@@ -307,31 +306,30 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     FINI_OWN(err, "means of columns", double, out, size, 1);
     double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
     pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, cancel, threads};
-    fin_status status = fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err);
-    if (!status && !(N > 0))
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "no bag has a positive weight: there is nothing to fit to");
-    for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
+    FINI_TRY(fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err));
+    if (!(N > 0))
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "no bag has a positive weight: there is nothing to fit to");
+    for (p.from = 0; p.from < map->s; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
-        status = moments(map, p, &blocks, sum, N, parts, room, out, err);
+        FINI_TRY(moments(map, p, &blocks, sum, N, parts, room, out, err));
     }
-    for (int64_t j = 0; j < map->s && !status; j++)
+    for (int64_t j = 0; j < map->s; j++)
         map->bound[j] = fmin(FARTHEST * map->spread[j], DBL_MAX);
     p.number = 3;
-    for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
+    for (p.from = 0; p.from < map->s; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
-        status = take_pass(&p, &blocks, sum, parts, room, out, err);
-        for (int64_t j = p.from; j < p.to && !status; j++)
+        FINI_TRY(take_pass(&p, &blocks, sum, parts, room, out, err));
+        for (int64_t j = p.from; j < p.to; j++)
             map->bound[j] = out[j - p.from] / out[p.to - p.from + j - p.from];
     }
-    if (!status)
-        status = set_scales(map, scaling, err);
+    FINI_TRY(set_scales(map, scaling, err));
     p.number = 2;
-    for (p.from = 0; p.from < map->s && !status; p.from = p.to) {
+    for (p.from = 0; p.from < map->s; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
-        status = take_pass(&p, &blocks, sum, parts, room, out, err);
-        for (int64_t j = p.from; j < p.to && !status; j++)
+        FINI_TRY(take_pass(&p, &blocks, sum, parts, room, out, err));
+        for (int64_t j = p.from; j < p.to; j++)
             map->spread[j] = out[j - p.from] / N;
     }
-    return status ? status : normalise_all(map, err);
+    return normalise_all(map, err);
 }

@@ -190,8 +190,8 @@ static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_p
                           .within = k->within,
                           .coverage = 0.9,
                           .ends = c->ends ? k->ends : NULL};
-    fin_status status = fini_part_predict(part, &bags, NULL, &to, cancel, err);
-    for (int64_t j = 0; !status && j < k->n; j++) {
+    FINI_TRY(fini_part_predict(part, &bags, NULL, &to, cancel, err));
+    for (int64_t j = 0; j < k->n; j++) {
         memcpy(mean + k->bag[j] * width, k->mean + j * width, (size_t)width * sizeof *mean);
         if (c->spread)
             c->spread[at * n + k->bag[j]] = k->spread[j];
@@ -201,7 +201,7 @@ static fin_status predict_chunk(const fini_crossing *c, int64_t at, const fini_p
             memcpy(c->ends + 2 * (at * n + k->bag[j]), k->ends + 2 * j, 2 * sizeof *k->ends);
     }
     k->n = 0;
-    return status;
+    return FIN_OK;
 }
 
 static int64_t bytes_of(const fin_bags *bags, int64_t i)

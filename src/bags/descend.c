@@ -350,22 +350,20 @@ static fin_status descend(way *w, int64_t done, int64_t m, int64_t start, double
         memcpy(w->x, far ? w->far : w->last, (size_t)part->parameters * sizeof *w->x);
     else
         fini_start(problem, start, w->mean, variance, w->x);
-    fin_status status = FIN_OK;
     int64_t steps = part->settings.em_steps;
     steps = steps != FIN_AUTO_INT ? steps : part->shape.classes ? 0 : EM_STEPS;
     if (part->form->approach && steps > 0 && !again && !w->held) {
         double lam = o.penalty / o.n, penalty_of[2] = {KEY * lam, lam}, reached;
-        status = part->form->approach(w->risk, problem, penalty_of, steps, w->x, &reached, err);
+        FINI_TRY(part->form->approach(w->risk, problem, penalty_of, steps, w->x, &reached, err));
     }
     w->search.iterations = iterations_of(part);
     /* What is polished afterwards need not be exact. */
     double tolerance = (w->polished ? 10 : 1) * part->settings.tolerance;
     w->search.gradient = tolerance * w->first;
     w->search.decrease = 0.1 * tolerance;
-    if (!status)
-        status = run(w, &w->search, &o, w->x, err);
+    FINI_TRY(run(w, &w->search, &o, w->x, err));
     *value = w->held ? o.best : w->search.value;
-    return status;
+    return FIN_OK;
 }
 
 /* What the penalty has shrunk, and keys that labels say little about (polish.c). Stopping early

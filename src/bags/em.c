@@ -197,12 +197,12 @@ static fin_status run(em *o, int64_t steps, double *parameters, double *value, f
 static fin_status open_em(em *o, fin_error *err)
 {
     FINI_LAY_OUT(err, &o->arena, "EM", layout(o));
-    fin_status status = fini_lbfgs_create(&o->search, o->n, err);
+    FINI_TRY(fini_lbfgs_create(&o->search, o->n, err));
     o->search.iterations = INNER;
     o->search.function = bound_at;
     o->search.watch = accepted;
     o->search.user = o;
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_em(fini_risk *risk, const fini_problem *problem, const double *penalty_of,

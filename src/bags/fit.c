@@ -112,11 +112,11 @@ static fin_status first_class(const fin_bags *bags, const double *weights, fin_s
             if (!weights || weights[i] > 0)
                 parts[b * blocks + start + b] = 1 + bags->labels[i];
     }
-    fin_status status = sum(blocks, blocks, parts, all, err);
+    FINI_TRY(sum(blocks, blocks, parts, all, err));
     *first = -1;
-    for (int64_t b = blocks - 1; b >= 0 && !status; b--)
+    for (int64_t b = blocks - 1; b >= 0; b--)
         *first = all[b] > 0 ? all[b] - 1 : *first;
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_fit_labels(fin_fit *fit, const fin_bags *bags, const double *weights, fin_sum sum,

@@ -57,13 +57,12 @@ static fin_status count_blocks(search *s, bool all, double *before, fin_error *e
         if (fini_cancelled(s->cancel, (double)count))
             break;
     }
-    fin_status status = fini_cancel_end(s->cancel, err);
-    if (!status)
-        status = fini_blocks_gather(&s->blocks, s->sum, own, every, err);
+    FINI_TRY(fini_cancel_end(s->cancel, err));
+    FINI_TRY(fini_blocks_gather(&s->blocks, s->sum, own, every, err));
     before[0] = 0;
-    for (int64_t b = 0; b < s->blocks.all && !status; b++)
+    for (int64_t b = 0; b < s->blocks.all; b++)
         before[b + 1] = before[b] + every[b];
-    return status;
+    return FIN_OK;
 }
 
 /* Training rows whose hash begins with the `known` bits of prefix, by their next bits. */

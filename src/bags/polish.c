@@ -106,13 +106,13 @@ static fin_status run_relax(relax *o, double *parameters, double *loss, fin_erro
 static fin_status open_relax(relax *o, fin_error *err)
 {
     FINI_LAY_OUT(err, &o->arena, "gains", layout_relax(o));
-    fin_status status = fini_lbfgs_create(&o->search, 2 + o->extras, err);
+    FINI_TRY(fini_lbfgs_create(&o->search, 2 + o->extras, err));
     o->search.iterations = GAIN_STEPS;
     o->search.gradient = small;
     o->search.decrease = flat;
     o->search.function = risk_at;
     o->search.user = o;
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_relax(fini_risk *risk, const fini_bag_form *form, const fini_bag_shape *shape,
@@ -268,8 +268,8 @@ static fin_status round_of(polish *o, double *loss, fin_error *err)
         return status;
     for (int64_t j = 0; j < o->p; j++)
         x[j] = o->key[j] * (size / found);
-    status = fini_lbfgs_run(&o->value_search, x, err);
-    return status ? status : gain(o, x, loss, err);
+    FINI_TRY(fini_lbfgs_run(&o->value_search, x, err));
+    return gain(o, x, loss, err);
 }
 
 /* ---- which key ------------------------------------------------------------------------------- */

@@ -119,10 +119,9 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
     if (!phi->center || phi->owned)
         return FIN_OK;
     /* The number of tokens of everybody decides, or the bits would depend on the processes. */
-    fin_status status =
-        fini_bags_sum(&phi->bags, sum, 1, 1, count_tokens, &phi->bags, &tokens, err);
-    if (status || tokens * (double)p * sizeof(double) > most)
-        return status;
+    FINI_TRY(fini_bags_sum(&phi->bags, sum, 1, 1, count_tokens, &phi->bags, &tokens, err));
+    if (tokens * (double)p * sizeof(double) > most)
+        return FIN_OK;
     for (int64_t j = 0; j < p; j++)
         used += phi->scale[j] != 0;
     double *row = fini_alloc_array(p, sizeof *row);

@@ -125,10 +125,9 @@ static void count(const void *user, int64_t i, double *sums)
 fin_status fini_problem_count(fini_problem *problem, fin_error *err)
 {
     double sum[3] = {0};
-    fin_status status =
-        fini_bags_sum(&problem->phi->bags, problem->sum, 1, 3, count, problem, sum, err);
+    FINI_TRY(fini_bags_sum(&problem->phi->bags, problem->sum, 1, 3, count, problem, sum, err));
     problem->tokens = sum[0];
     problem->bags = sum[1];
     problem->weight = sum[2];
-    return status;
+    return FIN_OK;
 }

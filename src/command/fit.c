@@ -139,10 +139,8 @@ static fin_status draws_open(draws *w, int64_t n, int64_t longest, int64_t d, fi
 
 static fin_status draw(draws *w, const fin_task *task, uint64_t first, int64_t n, fin_error *err)
 {
-    fin_status status = fin_task_offsets(task, first, n, w->offsets, err);
-    if (!status)
-        status =
-            fin_task_draw(task, first, n, FIN_F64, w->offsets, w->tokens, w->y, w->location, err);
+    FINI_TRY(fin_task_offsets(task, first, n, w->offsets, err));
+    FINI_TRY(fin_task_draw(task, first, n, FIN_F64, w->offsets, w->tokens, w->y, w->location, err));
     w->bags = (fin_bags){.n = n,
                          .d = fin_task_get_settings(task)->d,
                          .total = n,
@@ -150,7 +148,7 @@ static fin_status draw(draws *w, const fin_task *task, uint64_t first, int64_t n
                          .dtype = FIN_F64,
                          .tokens = w->tokens,
                          .labels = w->y};
-    return status;
+    return FIN_OK;
 }
 
 /* ---- one trial ------------------------------------------------------------------------------- */

@@ -304,11 +304,10 @@ static fin_status find_points(const landscape_values *v, const fin_task *task, p
         found->at = fini_alloc_array(room, sizeof *found->at);
         if (!found->at)
             return fini_fail_memory(err, (size_t)room * sizeof *found->at, "stationary points");
-        fin_status status =
-            fin_stationary_points(task, fini_model_form(&v->model), &v->model.form_settings, room,
-                                  found->at, &found->count, err);
-        if (status || found->count <= room)
-            return status;
+        FINI_TRY(fin_stationary_points(task, fini_model_form(&v->model), &v->model.form_settings,
+                                       room, found->at, &found->count, err));
+        if (found->count <= room)
+            return FIN_OK;
         fini_free(found->at);
         found->at = NULL;
         room = found->count;
@@ -389,9 +388,9 @@ static fin_status settle_run(basins *b, const fin_train *runs, int64_t r, fin_er
     const fini_model *m = &b->v->model;
     fin_run end;
     double risk;
-    fin_status status = fin_train_get_run(runs, r, &end, err);
-    if (status || end.status == FIN_RUN_DIVERGED)
-        return status;
+    FINI_TRY(fin_train_get_run(runs, r, &end, err));
+    if (end.status == FIN_RUN_DIVERGED)
+        return FIN_OK;
     fin_overlaps o = {end.now.kappa, end.now.nu, end.now.theta, end.now.eta, end.now.rho};
     FINI_TRY(fini_valley(b->task, fini_model_form(m), &m->form_settings, &o, &risk, err));
     for (int64_t i = 0; i < b->count && i < BASINS; i++)

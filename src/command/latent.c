@@ -171,13 +171,13 @@ static fin_status error_of(sample *s, int64_t i, double *error, fin_error *err)
 {
     const fin_latent_shape *shape = &s->shape;
     const double *truth = s->truth + i * QUERIES * s->width;
-    fin_status status = fin_latent_predict_tokens(
-        s->latent, s->L, s->keys + i * s->L * shape->dk, s->values + i * s->L * shape->dv, QUERIES,
-        s->queries + i * QUERIES * shape->dk, s->guess, NULL, err);
+    FINI_TRY(fin_latent_predict_tokens(s->latent, s->L, s->keys + i * s->L * shape->dk,
+                                       s->values + i * s->L * shape->dv, QUERIES,
+                                       s->queries + i * QUERIES * shape->dk, s->guess, NULL, err));
     *error = 0;
-    for (int64_t k = 0; k < QUERIES * s->width && !status; k++)
+    for (int64_t k = 0; k < QUERIES * s->width; k++)
         *error += (truth[k] - s->guess[k]) * (truth[k] - s->guess[k]) / QUERIES;
-    return status;
+    return FIN_OK;
 }
 
 /* Posterior probability of the z that sequence i was drawn with. */

@@ -27,10 +27,10 @@ fin_status fini_model_lengths(const fini_model *model, fini_lengths *room,
     *lengths = model->lengths[0] ? &room->lengths : NULL;
     if (!*lengths)
         return FIN_OK;
-    fin_status status = fini_parse_pieces(model->lengths, "lengths", "5:0.2,10:0.8 (LENGTH:WEIGHT)",
-                                          FINI_PIECES, room->L, room->p, &count, err);
+    FINI_TRY(fini_parse_pieces(model->lengths, "lengths", "5:0.2,10:0.8 (LENGTH:WEIGHT)",
+                               FINI_PIECES, room->L, room->p, &count, err));
     room->lengths = (fin_lengths){count, room->L, room->p};
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_model_task(const fini_model *model, int64_t seed, int flags, fin_task **task,

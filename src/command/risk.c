@@ -378,28 +378,26 @@ static fin_status add_star_over(const setting *s, fin_error *err)
 
 static fin_status add_all(const setting *s, unsigned show, fin_error *err)
 {
-    fin_status status = FIN_OK;
     if (show & (SHOW_risk | SHOW_check))
-        status = add_risk(s, show, err);
-    if (!status && show & SHOW_oracle)
-        status = add_oracle(s, err);
-    if (!status && show & SHOW_star)
-        status = add_star(s, err);
-    if (!status && show & SHOW_best)
-        status = add_best(s, err);
-    if (!status && show & SHOW_linear)
-        status = add_linear(s, err);
-    if (!status && show & SHOW_bayes)
-        status = add_bayes(s, err);
-    if (!status && show & SHOW_bayes && show & SHOW_risk)
-        status =
-            add_over(s, "over_bayes", &s->v->overlaps, s->v->model.form_settings.lam, false, err);
-    if (!status && show & SHOW_bayes && show & SHOW_star)
-        status = add_star_over(s, err);
-    if (!status)
-        status = fini_result_status(s->result, err);
-    if (status || fin_result_scalar_count(s->result) > 0)
-        return status;
+        FINI_TRY(add_risk(s, show, err));
+    if (show & SHOW_oracle)
+        FINI_TRY(add_oracle(s, err));
+    if (show & SHOW_star)
+        FINI_TRY(add_star(s, err));
+    if (show & SHOW_best)
+        FINI_TRY(add_best(s, err));
+    if (show & SHOW_linear)
+        FINI_TRY(add_linear(s, err));
+    if (show & SHOW_bayes)
+        FINI_TRY(add_bayes(s, err));
+    if (show & SHOW_bayes && show & SHOW_risk)
+        FINI_TRY(
+            add_over(s, "over_bayes", &s->v->overlaps, s->v->model.form_settings.lam, false, err));
+    if (show & SHOW_bayes && show & SHOW_star)
+        FINI_TRY(add_star_over(s, err));
+    FINI_TRY(fini_result_status(s->result, err));
+    if (fin_result_scalar_count(s->result) > 0)
+        return FIN_OK;
     const char *why = fin_result_note(s->result, 0);
     return fini_fail(err, FIN_ERR_UNSUPPORTED, "%s on %s has none of the numbers %s%s%.300s",
                      s->v->model.form, s->v->model.task, s->v->show, why ? "; " : "",

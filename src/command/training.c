@@ -39,13 +39,12 @@ static fin_status read_list(fini_list *list, const char *text, const char *name,
         return fini_fail_memory(err, (size_t)most * each, name);
     list->number = (void *)(list->whole + most);
     list->text = (char *)(list->number + most);
-    fin_status status = fini_parse_pieces(text, name, example, (int)most, list->whole, list->number,
-                                          &list->count, err);
+    FINI_TRY(fini_parse_pieces(text, name, example, (int)most, list->whole, list->number,
+                               &list->count, err));
     list->text[0] = '\0';
-    if (!status)
-        fini_print_pieces(list->whole, list->number, list->count, list->text,
-                          (size_t)most * text_of_one);
-    return status;
+    fini_print_pieces(list->whole, list->number, list->count, list->text,
+                      (size_t)most * text_of_one);
+    return FIN_OK;
 }
 
 /* ---- from texts to settings ------------------------------------------------------------------ */
@@ -300,9 +299,9 @@ fin_status fin_training_curvature(const fin_training *t, int64_t run, fin_curvat
     FINI_NEED(err, t, out);
     fin_run now;
     memset(out, 0, sizeof *out);
-    fin_status status = fin_train_get_run(t->train, run, &now, err);
-    if (status || now.status == FIN_RUN_DIVERGED)
-        return status;
+    FINI_TRY(fin_train_get_run(t->train, run, &now, err));
+    if (now.status == FIN_RUN_DIVERGED)
+        return FIN_OK;
     fin_form_settings form = t->values.model.form_settings;
     form.lam = now.now.lam;
     const fin_overlaps at = {now.now.kappa, now.now.nu, now.now.theta, now.now.eta, now.now.rho};

@@ -219,24 +219,21 @@ static fin_status set_directions(fin_training *t, const source *s, fin_error *er
 static fin_status read_start(fin_training *t, const source *s, fini_vectors *out, fin_error *err)
 {
     int64_t d = fin_task_get_settings(t->task)->d, runs = t->values.train.runs, rows = 0;
-    fin_status status = read_rows(s, "k", d, &out->count, &out->k, err);
-    if (!status)
-        status = read_rows(s, "v", d, &rows, &out->v, err);
-    if (!status && (rows != out->count || (rows != 1 && rows != runs)))
-        status = fini_fail(err, FIN_ERR_FORMAT,
-                           "k has %lld rows and v %lld; both must have one, or one for each of the "
-                           "%lld runs",
-                           (long long)out->count, (long long)rows, (long long)runs);
+    FINI_TRY(read_rows(s, "k", d, &out->count, &out->k, err));
+    FINI_TRY(read_rows(s, "v", d, &rows, &out->v, err));
+    if (rows != out->count || (rows != 1 && rows != runs))
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "k has %lld rows and v %lld; both must have one, or one for each of the "
+                         "%lld runs",
+                         (long long)out->count, (long long)rows, (long long)runs);
     bool k_star = false, v_star = false;
     fin_train_array a;
-    if (!status)
-        status = get(s, "k_star", &a, &k_star, err);
-    if (!status)
-        status = get(s, "v_star", &a, &v_star, err);
-    if (!status && k_star != v_star)
+    FINI_TRY(get(s, "k_star", &a, &k_star, err));
+    FINI_TRY(get(s, "v_star", &a, &v_star, err));
+    if (k_star != v_star)
         return fini_fail(err, FIN_ERR_FORMAT, "there is %s but not %s; give both or neither",
                          k_star ? "k_star" : "v_star", k_star ? "v_star" : "k_star");
-    return status || !k_star ? status : set_directions(t, s, err);
+    return !k_star ? FIN_OK : set_directions(t, s, err);
 }
 
 fin_status fini_training_read_start(fin_training *t, const char *path, fini_vectors *out,

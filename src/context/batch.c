@@ -126,9 +126,9 @@ enum { DIMENSION_MOST = 1 << 24 };
 
 static fin_status check_settings(const fin_cross_settings *s, fin_error *err)
 {
-    fin_status status = fini_cross_check_settings(s, err);
-    if (status || s->form != FIN_CROSS_CME)
-        return status;
+    FINI_TRY(fini_cross_check_settings(s, err));
+    if (s->form != FIN_CROSS_CME)
+        return FIN_OK;
     if (s->method == FIN_CROSS_NYSTROM)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "many contexts at once are answered exactly; method nystrom is not for "

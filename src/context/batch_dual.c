@@ -106,10 +106,10 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
                          (long long)c->context, (long long)earlier, (long long)later);
     fini_spd A = matrix_of(c, s);
     fini_spd_steps steps = {fill, &(fini_filling){o, c, s}, .last = FINI_SPD_STEPS - 1};
-    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    FINI_TRY(fini_spd_ladder(&A, &steps, NULL, err));
     s->jitter = A.jitter;
-    if (status || A.pivot < 0)
-        return status;
+    if (A.pivot < 0)
+        return FIN_OK;
     if (!isfinite(steps.mean))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "context %lld: covariances are too large for a double; take a larger "

@@ -93,10 +93,8 @@ static fin_status prepare(const fini_many *o, const fini_one *c, fini_scratch *s
     fini_spd M = matrix_of(o, s);
     fini_spd_steps steps = {fill, &(fini_filling){o, c, s},
                             .last = noise > 0 ? FINI_SPD_STEPS - 1 : 0};
-    fin_status status = fini_spd_ladder(&M, &steps, NULL, err);
+    FINI_TRY(fini_spd_ladder(&M, &steps, NULL, err));
     s->jitter = M.jitter;
-    if (status)
-        return status;
     if (!isfinite(steps.mean))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "context %lld: features are too large for a double; take a larger "

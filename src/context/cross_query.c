@@ -31,41 +31,37 @@ fin_status fin_cross_predict(const fin_cross *o, int64_t m, const double *querie
                              fin_error *err)
 {
     FINI_NEED(err, o, !m || queries, !m || mean);
-    fin_status status = need_tokens(o, 1, err);
-    if (!status)
-        status = need_solved(o, err);
-    if (!status && m < 0)
-        status = fini_fail(err, FIN_ERR_ARGUMENT, "%lld queries", (long long)m);
-    if (!status)
-        status = fini_cross_check(o, "query", m, queries, err);
-    if (status || m == 0)
-        return status;
+    FINI_TRY(need_tokens(o, 1, err));
+    FINI_TRY(need_solved(o, err));
+    if (m < 0)
+        return fini_fail(err, FIN_ERR_ARGUMENT, "%lld queries", (long long)m);
+    FINI_TRY(fini_cross_check(o, "query", m, queries, err));
+    if (m == 0)
+        return FIN_OK;
     int64_t block = o->method->block < m ? o->method->block : m;
     int64_t need = o->method->scratch(o, block), numbers = block * o->dk + need;
     FINI_OWN(err, "a block of queries", double, divided, numbers, 1);
-    for (int64_t at = 0; at < m && !status; at += block) {
+    for (int64_t at = 0; at < m; at += block) {
         int64_t b = m - at < block ? m - at : block;
         fini_cross_divide(o, b, queries + at * o->dk, divided);
-        status = fini_cross_overflow(o, "query", at, b, divided, err);
-        if (!status && fini_report(progress, "queries", (double)at, (double)m))
-            status = fini_cross_cancelled(err);
-        if (!status)
-            o->method->predict(o, b, divided, mean + at * o->dv,
-                               variance ? variance + at * o->dv : NULL,
-                               weights ? weights + at * o->tokens : NULL, divided + block * o->dk);
+        FINI_TRY(fini_cross_overflow(o, "query", at, b, divided, err));
+        if (fini_report(progress, "queries", (double)at, (double)m))
+            FINI_TRY(fini_cross_cancelled(err));
+        o->method->predict(o, b, divided, mean + at * o->dv,
+                           variance ? variance + at * o->dv : NULL,
+                           weights ? weights + at * o->tokens : NULL, divided + block * o->dk);
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fin_cross_loo(const fin_cross *o, double *mean, double *variance,
                          const fin_progress *progress, fin_error *err)
 {
     FINI_NEED(err, o, mean);
-    fin_status status = need_tokens(o, 2, err);
-    if (!status)
-        status = need_solved(o, err);
-    if (status || o->tokens == 0)
-        return status;
+    FINI_TRY(need_tokens(o, 2, err));
+    FINI_TRY(need_solved(o, err));
+    if (o->tokens == 0)
+        return FIN_OK;
     return o->method->loo(o, mean, variance, progress, err);
 }
 

@@ -168,11 +168,10 @@ fin_status fin_cross_append(fin_cross *o, int64_t n, const double *keys, const d
                             fin_error *err)
 {
     FINI_NEED(err, o, !n || keys, !n || values);
-    fin_status status = check_tokens(o, o->tokens, n, keys, values, err);
-    if (!status)
-        status = place(o, n, keys, values, err);
-    if (status || n == 0)
-        return status;
+    FINI_TRY(check_tokens(o, o->tokens, n, keys, values, err));
+    FINI_TRY(place(o, n, keys, values, err));
+    if (n == 0)
+        return FIN_OK;
     FINI_TRY(o->method->append(o, n, err));
     o->tokens += n;
     return FIN_OK;

@@ -53,15 +53,15 @@ static fin_status left_out(const fini_tune *t, fini_tune_lane *lane, int64_t n,
                            const double *values, double *value, const fin_progress *progress,
                            fin_error *err)
 {
-    fin_status status = fin_cross_loo(lane->cross, lane->mean, lane->variance, progress, err);
+    FINI_TRY(fin_cross_loo(lane->cross, lane->mean, lane->variance, progress, err));
     *value = 0;
-    for (int64_t i = 0; i < n * t->data->dv && !status; i++) {
+    for (int64_t i = 0; i < n * t->data->dv; i++) {
         double error = values[i] - lane->mean[i], var = lane->variance[i];
         *value -= t->settings.form == FIN_CROSS_CME
                       ? 0.5 * (error * error / var + log(var) + FINI_LOG_TWO_PI)
                       : error * error;
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status one(const fini_tune *t, fini_tune_lane *lane, int64_t i, bool slope,

@@ -136,13 +136,13 @@ static fin_status cut(fini_arrays *a, fin_bag_set *set, const fin_bags_source *s
         fini_free(offsets);
         return status;
     }
-    status = fini_bags_cut(set, source, a->total, offsets, &a->skipped, err);
-    if (!status && a->group_of)
-        status = fini_bags_groups(set, a->group_of, err);
-    if (!status && !a->bag_of) /* nobody has named them */
-        status = fini_names_numbers(&set->names, set->bags.first, set->bags.n, err);
+    FINI_TRY(fini_bags_cut(set, source, a->total, offsets, &a->skipped, err));
+    if (a->group_of)
+        FINI_TRY(fini_bags_groups(set, a->group_of, err));
+    if (!a->bag_of) /* nobody has named them */
+        FINI_TRY(fini_names_numbers(&set->names, set->bags.first, set->bags.n, err));
     set->first_row = a->skipped + 1;
-    return status;
+    return FIN_OK;
 }
 
 /* Rows of the file that the tokens of the share are, from 1. */
@@ -364,26 +364,21 @@ fin_status fini_bags_arrays(fini_arrays *a, fin_bag_set *set, const fin_bags_sou
         return fini_fail(err, FIN_ERR_FORMAT,
                          "%.200s: tokens have %lld columns; at most %d are read", a->file,
                          (long long)a->width, FINI_BAGS_COLUMNS_MAX);
-    fin_status status = FIN_OK;
     if (a->columns.count == 0) {
         a->nameless = true;
-        status = fini_names_numbers(&a->columns, 0, a->width, err);
+        FINI_TRY(fini_names_numbers(&a->columns, 0, a->width, err));
     }
-    if (!status && a->columns.count != a->width)
-        status = fini_fail(err, FIN_ERR_FORMAT,
-                           "%.200s: there are %lld names of features for %lld columns of tokens",
-                           a->file, (long long)a->columns.count, (long long)a->width);
-    if (!status)
-        status = fini_names_index(&a->columns, err);
-    if (!status)
-        status = cut(a, set, source, err);
-    if (!status && a->bag.data)
-        status = fini_bags_keep(&set->bag, a->bag_name, err);
-    if (!status && a->group.data)
-        status = fini_bags_keep(&set->group, a->group_name, err);
-    if (!status)
-        status = labels(a, set, source, err);
-    if (!status)
-        status = tokens(a, set, source, err);
-    return status || !source->extras ? status : fini_arrays_extras(a, set, source, err);
+    if (a->columns.count != a->width)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "%.200s: there are %lld names of features for %lld columns of tokens",
+                         a->file, (long long)a->columns.count, (long long)a->width);
+    FINI_TRY(fini_names_index(&a->columns, err));
+    FINI_TRY(cut(a, set, source, err));
+    if (a->bag.data)
+        FINI_TRY(fini_bags_keep(&set->bag, a->bag_name, err));
+    if (a->group.data)
+        FINI_TRY(fini_bags_keep(&set->group, a->group_name, err));
+    FINI_TRY(labels(a, set, source, err));
+    FINI_TRY(tokens(a, set, source, err));
+    return !source->extras ? FIN_OK : fini_arrays_extras(a, set, source, err);
 }

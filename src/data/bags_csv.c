@@ -292,23 +292,20 @@ static fin_status place_rows(fini_long *t, fin_bag_set *set, const fin_bags_sour
 static fin_status read_body(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
                             const fin_progress *progress, fin_error *err)
 {
-    fin_status status = take_rows(t, err);
-    if (!status)
-        status = index_rows(t, progress, err);
-    if (!status)
-        status = place_rows(t, set, source, err);
-    if (!status) /* the rows before the labels: a row cut short is worth more words than its label */
-        status = fini_long_rows(t, set, progress, err);
-    if (!status && t->extra)
-        status = fini_long_extras(t, set, progress, err);
+    FINI_TRY(take_rows(t, err));
+    FINI_TRY(index_rows(t, progress, err));
+    FINI_TRY(place_rows(t, set, source, err));
+    /* The rows before the labels: a row cut short is worth more words than its label. */
+    FINI_TRY(fini_long_rows(t, set, progress, err));
+    if (t->extra)
+        FINI_TRY(fini_long_extras(t, set, progress, err));
     t->labels.n = t->bags.count;
     t->labels.bags = &t->bags;
     t->labels.file = t->csv.label;
-    if (!status)
-        status = fini_bags_labels(set, source, t->label >= 0 ? &t->labels : NULL, err);
-    if (!status && t->group_of)
-        status = fini_bags_groups(set, t->group_of, err);
-    return status ? status : fini_bags_names(set, &t->bags, err);
+    FINI_TRY(fini_bags_labels(set, source, t->label >= 0 ? &t->labels : NULL, err));
+    if (t->group_of)
+        FINI_TRY(fini_bags_groups(set, t->group_of, err));
+    return fini_bags_names(set, &t->bags, err);
 }
 
 /* What was found out, and not asked for or said by the name of the file. */

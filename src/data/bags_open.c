@@ -39,12 +39,12 @@ static fin_status get(place *from, int which, const char *name, fin_array *out, 
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return FIN_OK;
     fini_npy_unmap(&from->map[which]);
-    fin_status status = fini_npy_map(path, &from->map[which], err);
-    if (!status && which != LABEL && from->map[which].form.kind >= FINI_NPY_BYTES)
-        status =
-            fini_fail(err, FIN_ERR_UNSUPPORTED, "'%.300s' holds texts; numbers are needed", path);
+    FINI_TRY(fini_npy_map(path, &from->map[which], err));
+    if (which != LABEL && from->map[which].form.kind >= FINI_NPY_BYTES)
+        return fini_fail(err, FIN_ERR_UNSUPPORTED, "'%.300s' holds texts; numbers are needed",
+                         path);
     *out = from->map[which].array;
-    return status;
+    return FIN_OK;
 }
 
 /* "x.npz has no array 'z'; it has a, b"; "folder/z.npy" for files. */
@@ -64,14 +64,14 @@ static fin_status get_one(place *from, int which, const char *wanted, const char
 {
     *found = wanted;
     if (wanted) {
-        fin_status status = get(from, which, wanted, out, err);
-        return status || out->data ? status : no_array(from, wanted, err);
+        FINI_TRY(get(from, which, wanted, out, err));
+        return out->data ? FIN_OK : no_array(from, wanted, err);
     }
     for (; *names; names++) {
         *found = *names;
-        fin_status status = get(from, which, *names, out, err);
-        if (status || out->data)
-            return status;
+        FINI_TRY(get(from, which, *names, out, err));
+        if (out->data)
+            return FIN_OK;
     }
     *found = NULL;
     return FIN_OK;
@@ -87,33 +87,33 @@ static fin_status find_arrays(place *from, fini_arrays *a, const fin_bags_source
     const char *name;
     /* a model remembers the label's name, which data to be predicted need not have */
     const char *wanted = fini_bags_training(source) ? source->label : NULL;
-    fin_status status = get_one(from, TOKENS, source->each ? NULL : "tokens",
-                                source->each ? images : tokens, &a->tokens, &name, err);
-    if (!status && !a->tokens.data)
-        status = no_array(from, images[0], err);
-    if (!status && !source->bag && !source->each)
-        status = get_one(from, 1, NULL, offsets, &a->offsets, &name, err);
-    if (!status && !a->offsets.data && !source->each && !source->bag && source->model_bag) {
-        status = get(from, 2, source->model_bag, &a->bag, err);
+    FINI_TRY(get_one(from, TOKENS, source->each ? NULL : "tokens", source->each ? images : tokens,
+                     &a->tokens, &name, err));
+    if (!a->tokens.data)
+        FINI_TRY(no_array(from, images[0], err));
+    if (!source->bag && !source->each)
+        FINI_TRY(get_one(from, 1, NULL, offsets, &a->offsets, &name, err));
+    if (!a->offsets.data && !source->each && !source->bag && source->model_bag) {
+        FINI_TRY(get(from, 2, source->model_bag, &a->bag, err));
         a->bag_name = source->model_bag;
     }
-    if (!status && !a->offsets.data && !a->bag.data && !source->each)
-        status = get_one(from, 2, source->bag, bag, &a->bag, &a->bag_name, err);
-    if (!status && !a->offsets.data && !a->bag.data && !source->each)
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "%.200s has neither 'offsets' (n + 1 numbers) nor 'bag' (one for each "
-                           "row of tokens); one is needed",
-                           a->file);
-    if (!status && source->label) {
-        status = get(from, LABEL, source->label, &a->y, err);
+    if (!a->offsets.data && !a->bag.data && !source->each)
+        FINI_TRY(get_one(from, 2, source->bag, bag, &a->bag, &a->bag_name, err));
+    if (!a->offsets.data && !a->bag.data && !source->each)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "%.200s has neither 'offsets' (n + 1 numbers) nor 'bag' (one for each "
+                         "row of tokens); one is needed",
+                         a->file);
+    if (source->label) {
+        FINI_TRY(get(from, LABEL, source->label, &a->y, err));
         a->label_name = source->label;
     }
-    if (!status && !a->y.data)
-        status = get_one(from, LABEL, wanted, label, &a->y, &a->label_name, err);
-    if (!status && source->group)
-        status = get_one(from, 4, source->group, NULL, &a->group, &a->group_name, err);
+    if (!a->y.data)
+        FINI_TRY(get_one(from, LABEL, wanted, label, &a->y, &a->label_name, err));
+    if (source->group)
+        FINI_TRY(get_one(from, 4, source->group, NULL, &a->group, &a->group_name, err));
     a->y_form = from->map[LABEL].form;
-    return status;
+    return FIN_OK;
 }
 
 static void close_arrays(fini_arrays *a)

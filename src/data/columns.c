@@ -123,9 +123,9 @@ static fin_status add_word(reader *r, char *word, fin_error *err)
     bool found;
     if (column >= 0)
         return add_named(r, column, err);
-    fin_status status = add_matrix(r, word, &found, err);
-    if (status || found)
-        return status;
+    FINI_TRY(add_matrix(r, word, &found, err));
+    if (found)
+        return FIN_OK;
     if (strpbrk(word, "*?["))
         return add_pattern(r, word, err);
     return colon ? add_range(r, word, colon, err) : fini_no_column(r->columns, word, err);

@@ -175,22 +175,18 @@ int64_t fini_names_find(const fini_names *names, const char *text, size_t size)
 fin_status fini_names_put(fini_names *names, const char *text, size_t size, int64_t *number,
                           fin_error *err)
 {
-    fin_status status = FIN_OK;
     if (!names->slots)
-        status = fini_names_index(names, err);
+        FINI_TRY(fini_names_index(names, err));
     else if (2 * names->count >= names->places)
-        status = make_places(names, 2 * names->places, err);
-    if (status)
-        return status;
+        FINI_TRY(make_places(names, 2 * names->places, err));
     uint64_t hash = XXH3_64bits_withSeed(text, size, names->seed);
     struct fini_name_slot *slot = slot_of(names, text, size, hash);
     if (slot->number == 0) {
-        status = fini_names_add(names, text, size, err);
-        if (!status)
-            *slot = (struct fini_name_slot){hash, names->count};
+        FINI_TRY(fini_names_add(names, text, size, err));
+        *slot = (struct fini_name_slot){hash, names->count};
     }
     *number = slot->number - 1;
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, fin_error *err)

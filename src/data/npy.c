@@ -410,9 +410,9 @@ static fin_status map_file(int fd, int64_t size, const char *path, fini_npy *map
         return number == ENOMEM ? fini_fail_memory(err, map->size, label)
                                 : fini_fail_io(err, "map", path, number);
     }
-    fin_status status = describe(map->base, map->size, label, map, &start, err);
+    FINI_TRY(describe(map->base, map->size, label, map, &start, err));
     map->array.data = (const char *)map->base + start;
-    return status || fini_npy_plain(&map->form) ? status : convert_mapped(map, label, err);
+    return fini_npy_plain(&map->form) ? FIN_OK : convert_mapped(map, label, err);
 }
 
 fin_status fini_npy_map(const char *path, fini_npy *map, fin_error *err)

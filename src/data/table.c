@@ -91,9 +91,9 @@ static fin_status read_text(fini_names *texts, const fini_cell *cell, char *room
                             fin_error *err)
 {
     int64_t number;
-    fin_status status = fini_names_put(texts, room, fini_csv_copy(cell, room), &number, err);
+    FINI_TRY(fini_names_put(texts, room, fini_csv_copy(cell, room), &number, err));
     *value = (double)number + 1;
-    return status;
+    return FIN_OK;
 }
 
 /* First finds out which columns are text (is_text), then fills the table. FIN_ERR_FORMAT: the text

@@ -86,9 +86,9 @@ static fin_status predict(const fin_corpus *c, const fini_example *e, double *w,
 static fin_status draw(const fin_corpus *c, const fini_example *e, double *work, fin_error *err)
 {
     int64_t offsets[2] = {0, e->length};
-    fin_status status =
-        fin_task_draw(c->task, e->number, 1, FIN_F32, offsets, e->tokens, e->targets, NULL, err);
-    return status || !e->bayes ? status : predict(c, e, work, err);
+    FINI_TRY(
+        fin_task_draw(c->task, e->number, 1, FIN_F32, offsets, e->tokens, e->targets, NULL, err));
+    return !e->bayes ? FIN_OK : predict(c, e, work, err);
 }
 
 const fini_corpus_kind fini_corpus_kind_task = {

@@ -70,10 +70,10 @@ fin_status fini_learn_gradient(fin_learn *learn, int64_t total, fin_dtype dtype,
                      .gradient = gradient,
                      .heads_only = learn->settings.train == FIN_LEARN_HEADS};
     pass.targets[learn->head] = learn->examples.targets;
-    fin_status status = fin_encoder_pass(learn->encoder, &learn->examples.sequences, &pass, err);
+    FINI_TRY(fin_encoder_pass(learn->encoder, &learn->examples.sequences, &pass, err));
     *loss = pass.loss;
     *targets = (double)pass.head_targets[learn->head];
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_learn_tokens(fin_learn *learn, int64_t total, double *tokens, fin_error *err)

@@ -84,17 +84,17 @@ static fin_status pass(part *p, const fin_encoder *encoder, fin_error *err)
     int64_t n = p->n, L = p->L, width = p->width;
     fin_pass end = {.dtype = FIN_F32, .layer = s->layers, .states = p->passed};
     end.answers[0] = p->answer;
-    fin_status status = fin_encoder_pass(encoder, &sequences, &end, err);
-    for (int64_t i = 0; i < n && !status; i++)
+    FINI_TRY(fin_encoder_pass(encoder, &sequences, &end, err));
+    for (int64_t i = 0; i < n; i++)
         memcpy(p->state + i * width, p->passed + i * L * width, (size_t)width * sizeof(double));
     memset(p->w, 0, (size_t)(n * L) * sizeof *p->w);
-    for (int64_t h = 0; h < s->heads && !status; h++) {
+    for (int64_t h = 0; h < s->heads; h++) {
         fin_pass maps = {.dtype = FIN_F32, .maps = p->passed, .map_head = h};
-        status = fin_encoder_pass(encoder, &sequences, &maps, err);
-        for (int64_t i = 0; i < n * L * L && !status; i++)
+        FINI_TRY(fin_encoder_pass(encoder, &sequences, &maps, err));
+        for (int64_t i = 0; i < n * L * L; i++)
             p->w[i / (L * L) * L + i % L] += p->passed[i] / (double)(L * s->heads);
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- what is read of them ---------------------------------------------------------------------- */

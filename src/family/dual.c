@@ -43,10 +43,10 @@ fin_status fini_process_factor(const fini_process *p, double *C, double *jitter,
     int64_t L = p->tokens.n;
     fini_spd A = {.n = L, .ld = L, .C = C, .route = FINI_SPD_SMALL};
     fini_spd_steps steps = {fill, &(gram){p, C}, .last = FINI_SPD_STEPS - 1};
-    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    FINI_TRY(fini_spd_ladder(&A, &steps, NULL, err));
     *jitter = A.jitter;
-    if (status || A.pivot < 0)
-        return status;
+    if (A.pivot < 0)
+        return FIN_OK;
     return fini_fail(err, FIN_ERR_NUMERIC,
                      "the covariance of %lld points is not positive definite, not even with %g "
                      "added to its diagonal; are the keys so large that it overflows? Otherwise "

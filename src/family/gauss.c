@@ -112,10 +112,10 @@ fin_status fini_gauss_factor(const fin_latent *latent, const double *S, double *
         seen += S[i * D + i];
     if (o.lam == 0 && seen == 0)
         o.lam = 1; /* no token yet: any ridge gives the prior back */
-    fin_status status = fini_spd_ladder(&A, &steps, NULL, err);
+    FINI_TRY(fini_spd_ladder(&A, &steps, NULL, err));
     *ridge = o.lam + A.jitter;
-    if (status || A.pivot < 0)
-        return status;
+    if (A.pivot < 0)
+        return FIN_OK;
     return fini_fail(err, FIN_ERR_NUMERIC,
                      "%s: the statistic plus a ridge of %g is not positive definite; is it one of "
                      "tokens? A larger noise helps, if its numbers are large",

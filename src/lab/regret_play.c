@@ -133,13 +133,13 @@ static void add_square(const double *phi, int64_t D, double *S)
 
 static fin_status step_race(fini_regret *w, int64_t seen, fin_error *err)
 {
-    fin_status status = fin_latent_posterior(w->latent, w->statistic, w->posterior, err);
+    FINI_TRY(fin_latent_posterior(w->latent, w->statistic, w->posterior, err));
     int64_t z = (int64_t)w->z[0], row = 0;
-    for (int64_t k = 0; k < w->v->latent.concepts && !status; k++) {
+    for (int64_t k = 0; k < w->v->latent.concepts; k++) {
         double *to = k == z ? w->race_true : w->race_others + row++ * w->race;
         to[seen] = w->posterior[k];
     }
-    return status;
+    return FIN_OK;
 }
 
 /* Beside the regret of sequence i, what belongs to its time: bound, information, race. */

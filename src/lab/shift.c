@@ -190,13 +190,11 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     fini_mixed_world_make(&w.world, &v->task, fini_lab_seed(v->own.seed, v->task.L, v->own.n));
     covariance(&w, 0, v->own.spread, w.before);
     covariance(&w, 1, v->own.shift, w.after);
-    fin_status status = find_kappa(&w, err);
-    if (!status && !fini_mixed_world_queries(&w.world, w.before))
-        status = fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
+    FINI_TRY(find_kappa(&w, err));
+    if (!fini_mixed_world_queries(&w.world, w.before))
+        return fini_fail(err, FIN_ERR_NUMERIC, "Sigma is singular; a smaller spread helps");
     w.train = (fini_mixed_set){.n = v->own.n, .world = &w.world};
     w.test = (fini_mixed_set){.n = v->own.test, .world = &w.world};
-    if (status)
-        return status;
     const fini_lab_frame frame = {&w.arena, "training and test sets", lay_out, measure};
     return fini_lab_frame_run(&frame, &w, result, progress, err);
 }

@@ -111,9 +111,9 @@ static fin_status tangent(work *w, const fini_mixed_rows *rows, fin_error *err)
     double *H = w->fit.H, *g = w->fit.g;
     fini_mixed_sums(&w->fit, rows, w->theta, g, H);
     fini_hand_mirror(P, H);
-    fin_status status = fini_hand_eigen(P, H, w->w, w->own, err);
+    FINI_TRY(fini_hand_eigen(P, H, w->w, w->own, err));
     memset(w->delta, 0, (size_t)P * sizeof *w->delta);
-    for (int64_t k = 0; k < P && !status; k++) {
+    for (int64_t k = 0; k < P; k++) {
         const double *e = H + k * P;
         if (!(w->w[k] > 1e-11 * w->w[P - 1]))
             continue;
@@ -121,7 +121,7 @@ static fin_status tangent(work *w, const fini_mixed_rows *rows, fin_error *err)
         for (int64_t a = 0; a < P; a++)
             w->delta[a] += along * e[a];
     }
-    return status;
+    return FIN_OK;
 }
 
 static double bayes_risk(const work *w)

@@ -46,10 +46,10 @@ fin_status fini_hamilton_weigh(fini_hamilton *o, int block, double c, double pre
         m->C[j * stride] += precision;
     if (m->full) {
         fini_spd C = factor_of(m);
-        fin_status status = fini_spd_factor(&C, NULL, err);
-        return status || C.pivot < 0 ? status
-                                     : fini_fail(err, FIN_ERR_NUMERIC,
-                                                 "the second moments of tokens are not numbers");
+        FINI_TRY(fini_spd_factor(&C, NULL, err));
+        return C.pivot < 0 ? FIN_OK
+                           : fini_fail(err, FIN_ERR_NUMERIC,
+                                       "the second moments of tokens are not numbers");
     }
     for (int64_t j = 0; j < p; j++)
         m->C[j] = sqrt(m->C[j]);

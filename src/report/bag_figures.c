@@ -390,13 +390,12 @@ fin_status fini_bag_flips(const fini_bag_view *v, fini_page *page, fin_error *er
         longest = L > longest ? L : longest;
     }
     FINI_OWN(err, "a flipping curve", double, room, longest, ORDERS);
-    fin_status status = FIN_OK;
-    for (int64_t i = 0; i < v->n && !status; i += step) {
+    for (int64_t i = 0; i < v->n; i += step) {
         int64_t L = v->bags->offsets[i + 1] - v->bags->offsets[i];
         if (L < 2 || (double)L > left)
             continue;
         left -= (double)L;
-        status = flip_bag(v, i, located, room, sum, err);
+        FINI_TRY(flip_bag(v, i, located, room, sum, err));
     }
-    return status || !sum[0].bags ? status : draw_flips(v, sum, page, err);
+    return !sum[0].bags ? FIN_OK : draw_flips(v, sum, page, err);
 }

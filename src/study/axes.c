@@ -120,10 +120,10 @@ static fin_status read_list(fini_tree *tree, const fini_node *list, bool grid, c
 static fin_status fill_spaced(const fini_axis_place *place, double from, double to,
                               bool logarithmic, int64_t n, fini_axis *axis, fin_error *err)
 {
-    fin_status status = take_texts(place, n, axis, err);
+    FINI_TRY(take_texts(place, n, axis, err));
     double last = NAN;
     int64_t used = 0;
-    for (int64_t i = 0; i < n && !status; i++) {
+    for (int64_t i = 0; i < n; i++) {
         double x = fini_range_value(from, to, logarithmic, i, n);
         if (place->whole)
             x = round(x);
@@ -132,10 +132,10 @@ static fin_status fill_spaced(const fini_axis_place *place, double from, double 
         last = x;
         axis->texts[used] = number_text(place->tree, x);
         if (!axis->texts[used++])
-            status = fini_tree_fail_memory(err);
+            return fini_tree_fail_memory(err);
     }
     axis->count = used;
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_spaced(const fini_axis_place *place, fini_axis *axis, fin_error *err)

@@ -140,10 +140,9 @@ fin_status fin_study_conduct(const fin_study *study, fin_store *store,
         (void)fini_claims_judge(store, study, NULL, NULL, NULL);
         return status;
     }
-    status = fini_claims_judge(store, study, calls->claim, calls->user, err);
+    FINI_TRY(fini_claims_judge(store, study, calls->claim, calls->user, err));
     failures f = {.study = study->name};
-    if (!status)
-        status = fin_store_studies(store, count_failed, &f, err);
+    FINI_TRY(fin_store_studies(store, count_failed, &f, err));
     count->failed_in_store = f.count;
-    return status;
+    return FIN_OK;
 }

@@ -129,9 +129,9 @@ static fin_status copy_text(unfolder *u, fini_node *node, const word *words)
     char *text = status ? NULL : take(u, length + 1, 1);
     if (status || !text)
         return status ? status : fail_room(u);
-    status = fill(u, node, words, text, &length);
+    FINI_TRY(fill(u, node, words, text, &length));
     node->text = text;
-    return status;
+    return FIN_OK;
 }
 
 /* An id that does not say which case it is. */
@@ -188,9 +188,9 @@ static fin_status copy(unfolder *u, const fini_node *from, const word *words, fi
         list lines = {.node = *from};
         lines.node.child = NULL;
         lines.node.count = 0;
-        fin_status status = unfold_list(u, from, &(place){"lines", NULL, words}, &lines);
+        FINI_TRY(unfold_list(u, from, &(place){"lines", NULL, words}, &lines));
         *out = lines.node;
-        return status;
+        return FIN_OK;
     }
     out->child = take(u, (size_t)from->count, sizeof *out->child);
     FINI_TRY(out->child ? FIN_OK : fail_room(u));
@@ -225,9 +225,9 @@ static fin_status merge(unfolder *u, const fini_node *map, const char *key, cons
 /* The settings of a case, the outermost first. own: what belongs to the line alone. */
 static fin_status put_settings(unfolder *u, fini_node *each, const word *words, bool own)
 {
-    fin_status status = words ? put_settings(u, each, words->before, own) : FIN_OK;
-    if (status || !words || !words->value || (own && !words->line))
-        return status;
+    FINI_TRY(words ? put_settings(u, each, words->before, own) : FIN_OK);
+    if (!words || !words->value || (own && !words->line))
+        return FIN_OK;
     fini_node value = fini_node_empty(words->value, FINI_TEXT);
     value.text = words->value->text;
     return fini_node_put(u->r->tree, each, words->name, &value, u->r->err);
@@ -237,9 +237,8 @@ static fin_status put_settings(unfolder *u, fini_node *each, const word *words, 
 static fin_status put_case(unfolder *u, fini_node *map, const word *words, bool own)
 {
     fini_node each = fini_node_empty(map, FINI_MAP);
-    fin_status status = put_settings(u, &each, words, own);
-    return status || !each.count ? status
-                                 : fini_node_put(u->r->tree, map, "each", &each, u->r->err);
+    FINI_TRY(put_settings(u, &each, words, own));
+    return !each.count ? FIN_OK : fini_node_put(u->r->tree, map, "each", &each, u->r->err);
 }
 
 static fin_status add_member(unfolder *u, const fini_node *item, const place *at, list *out)

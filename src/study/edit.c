@@ -37,8 +37,8 @@ static fin_status put_setting(fini_tree *tree, fini_node *block, const char *whe
     fini_node_remove(fini_node_find(block, fixed ? "axes" : "set"), name);
     if (fini_same_name(name, "seed"))
         fini_node_remove(block, "seeds");
-    fin_status status = part(tree, block, where, &map, err);
-    return status || !map ? status : fini_node_put(tree, map, name, value, err);
+    FINI_TRY(part(tree, block, where, &map, err));
+    return !map ? FIN_OK : fini_node_put(tree, map, name, value, err);
 }
 
 static fin_status put_seeds(fini_tree *tree, fini_node *block, const fini_node *value,

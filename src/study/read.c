@@ -19,14 +19,12 @@ static fin_status read_blocks(fini_reader *r, const fini_node *root)
     study->blocks = fini_tree_take(r->tree, runs->count, sizeof *study->blocks);
     if (!study->blocks)
         return fini_tree_fail_memory(r->err);
-    fin_status status = FIN_OK;
-    for (int i = 0; i < runs->count && !status; i++) {
-        status = fini_read_block(r, &runs->child[i], &study->blocks[i]);
+    for (int i = 0; i < runs->count; i++) {
+        FINI_TRY(fini_read_block(r, &runs->child[i], &study->blocks[i]));
         study->block_count = i + 1;
-        if (!status)
-            status = fini_block_names(r, &study->blocks[i]);
+        FINI_TRY(fini_block_names(r, &study->blocks[i]));
     }
-    return status;
+    return FIN_OK;
 }
 
 /* ---- the study ------------------------------------------------------------------------------ */

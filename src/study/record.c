@@ -92,9 +92,9 @@ static fin_status same_as_next(fin_store *store, sqlite3_stmt *old, int64_t posi
 {
     bool row;
     *same = false;
-    fin_status status = fini_sql_step(store, old, &row, err);
-    if (status || !row)
-        return status;
+    FINI_TRY(fini_sql_step(store, old, &row, err));
+    if (!row)
+        return FIN_OK;
     const char *text = (const char *)sqlite3_column_text(old, 1);
     *same = sqlite3_column_int64(old, 0) == position && text && strcmp(text, block) == 0 &&
             sqlite3_column_int64(old, 2) == run;

@@ -152,9 +152,8 @@ fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
         if (task->settings.m != 1 || task->settings.gamma == 0)
             return fini_fail(err, FIN_ERR_UNSUPPORTED,
                              "the risk above Bayes is simulated for m = 1 and gamma > 0 only");
-        status = fini_form_resolve(task, form, form_settings, &fs, err);
-        return status ? status
-                      : fini_excess_simulated(task, form, &fs, overlaps, &how, progress, over, err);
+        FINI_TRY(fini_form_resolve(task, form, form_settings, &fs, err));
+        return fini_excess_simulated(task, form, &fs, overlaps, &how, progress, over, err);
     }
     how.method = FIN_METHOD_AUTO;
     if ((status = fin_risk_bayes(task, &how, progress, &bayes, err)))

@@ -158,10 +158,10 @@ fin_status fini_valley(const fin_task *task, const fin_form *form,
     FINI_TRY(fini_basis_of(at, task->settings.d, &f, err));
     put(&p, task->settings.d, (double[]){at->kappa, at->eta, f.a3, 0},
         (double[]){at->theta, at->nu, f.b3, f.b4});
-    fin_status status = walk(&q, true, &p, err);
+    FINI_TRY(walk(&q, true, &p, err));
     *at = p.s.at;
     *risk = p.s.risk;
-    return status;
+    return FIN_OK;
 }
 
 /* ---- the best there is -------------------------------------------------------------------------- */

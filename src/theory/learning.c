@@ -256,13 +256,13 @@ static fin_status look(const map *m, place at, fini_learnt *learnt, fin_error *e
     double q_k = m->task->snr > 0 ? q_of(at.z[0]) : 0, q_v = q_of(at.z[1]),
            lost = 1 / (1 + exp(at.z[1]));
     fin_estimate B;
-    fin_status status = fin_spiked_bayes(m->task->snr * q_k, m->task->L, &B, err);
+    FINI_TRY(fin_spiked_bayes(m->task->snr * q_k, m->task->L, &B, err));
     *learnt = (fini_learnt){.q_k = {.value = q_k, .method = FIN_METHOD_QUADRATURE},
                             .q_v = {.value = q_v, .method = FIN_METHOD_QUADRATURE},
                             .risk = {.value = m->noise + lost + q_v * B.value,
                                      .error = B.error,
                                      .method = FIN_METHOD_QUADRATURE}};
-    return status;
+    return FIN_OK;
 }
 
 static void differ(fin_estimate *fine, const fin_estimate *usual)
@@ -274,15 +274,11 @@ static void differ(fin_estimate *fine, const fin_estimate *usual)
 static fin_status refine(map *m, place at, fini_learnt *learnt, fin_error *err)
 {
     fini_learnt usual;
-    fin_status status = look(m, at, &usual, err);
+    FINI_TRY(look(m, at, &usual, err));
     m->fine = 0.7;
-    if (!status)
-        status = settle(m, &at, err);
-    if (!status)
-        status = look(m, at, learnt, err);
+    FINI_TRY(settle(m, &at, err));
+    FINI_TRY(look(m, at, learnt, err));
     m->fine = 1;
-    if (status)
-        return status;
     differ(&learnt->q_k, &usual.q_k);
     differ(&learnt->q_v, &usual.q_v);
     differ(&learnt->risk, &usual.risk);

@@ -336,8 +336,8 @@ fin_status fini_mean_score(const fin_task *task, fin_estimate *mean, fin_error *
                    ? FIN_OK
                    : fini_fail(err, FIN_ERR_NUMERIC,
                                "the mean of the largest score does not settle");
-    fin_status status = fini_over_lengths(task, fin_max_bayes, snr, mean, err);
+    FINI_TRY(fini_over_lengths(task, fin_max_bayes, snr, mean, err));
     mean->value *= snr;
     mean->error *= snr;
-    return status;
+    return FIN_OK;
 }

@@ -100,26 +100,22 @@ static fin_status step(fin_train *t, fin_attention *attention, int64_t run, int6
     fs.lam = *lam;
     if (isnan(fs.lam) || isnan(k[0]) || isnan(v[0]))
         return FIN_OK; /* diverged: whoever looks at the state will see */
-    fin_status status = fin_attention_set(attention, &fs, k, v, err);
+    FINI_TRY(fin_attention_set(attention, &fs, k, v, err));
     memset(gk, 0, (size_t)d * sizeof *gk);
     memset(gv, 0, (size_t)d * sizeof *gv);
     fin_gradient gradient = {.k = gk, .v = gv};
     uint64_t first = ((uint64_t)run << 40) + (uint64_t)(at * b);
-    for (int64_t i = 0; !status && i < b; i += few) {
+    for (int64_t i = 0; i < b; i += few) {
         int64_t n = b - i < few ? b - i : few;
         double loss = 0;
         if (t->cost > 1e6 && fini_stopped(t))
             return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         fin_batch batch = {n, d, dtype, tokens, offsets};
-        status = fin_task_offsets(t->task, first + (uint64_t)i, n, offsets, err);
-        if (!status)
-            status = fin_task_draw(t->task, first + (uint64_t)i, n, dtype, offsets, tokens, y, NULL,
-                                   err);
-        if (!status)
-            status = fin_attention_loss(attention, &batch, y, NULL, &loss, &gradient, err);
+        FINI_TRY(fin_task_offsets(t->task, first + (uint64_t)i, n, offsets, err));
+        FINI_TRY(
+            fin_task_draw(t->task, first + (uint64_t)i, n, dtype, offsets, tokens, y, NULL, err));
+        FINI_TRY(fin_attention_loss(attention, &batch, y, NULL, &loss, &gradient, err));
     }
-    if (status)
-        return status;
     for (int64_t i = 0; i < d; i++) {
         gk[i] /= (double)b;
         gv[i] /= (double)b;

@@ -248,8 +248,8 @@ static fin_status build(fin_train *t, const fin_form_settings *form_settings,
     if ((status = fini_arena_open(&t->arena, "the runs", err)))
         return status;
     layout(&t->arena, t);
-    status = copy_start(t, start, err);
-    return status ? status : fini_begin(t, err);
+    FINI_TRY(copy_start(t, start, err));
+    return fini_begin(t, err);
 }
 
 fin_status fin_train_create(fin_train **out, const fin_task *task, const fin_form *form,
