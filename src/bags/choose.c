@@ -377,9 +377,7 @@ static fin_status open_parts(fin_fit *fit, const fini_choice *c, fin_error *err)
     int64_t parts = 0;
     for (int m = 0; m < c->in.models; m++)
         parts += weight[m] > 0 || m == c->locator;
-    fit->part = fini_alloc_array(parts, sizeof *fit->part);
-    if (!fit->part)
-        return fini_fail_memory(err, (size_t)parts * sizeof *fit->part, "the parts of a stack");
+    FINI_ROOM(err, "the parts of a stack", fit->part, parts, 1);
     memset(fit->part, 0, (size_t)parts * sizeof *fit->part);
     for (int m = 0; m < c->in.models; m++) {
         if (!(weight[m] > 0) && m != c->locator)
@@ -521,9 +519,7 @@ static fin_status look_first(fini_choice *c, const fin_fit *fit, const fin_progr
     c->shrinks = fini_shrinks(&c->asked, c->in.classes);
     if (!c->shrinks)
         return FIN_OK;
-    c->whole = fini_alloc(sizeof *c->whole);
-    if (!c->whole)
-        return fini_fail_memory(err, sizeof *c->whole, "a fit");
+    FINI_ROOM(err, "a fit", c->whole, 1, 1);
     *c->whole = (fini_part){0};
     fini_sides(&c->asked, c->in.classes, own);
     fin_status status = fini_part_fit(c->whole, &own[0], c->in.classes, c->bags, c->labels,

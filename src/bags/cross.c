@@ -381,9 +381,7 @@ fin_status fini_cross(const fini_crossing *c, const fin_progress *progress, fin_
 {
     crossing w = {.c = c};
     list_tasks(&w);
-    w.task = fini_alloc_array(w.tasks, sizeof *w.task);
-    if (!w.task)
-        return fini_fail_memory(err, (size_t)w.tasks * sizeof *w.task, "cross-validation");
+    FINI_ROOM(err, "cross-validation", w.task, w.tasks, 1);
     list_tasks(&w);
     int threads = fin_threads_get();
     fin_status status = share_memory(&w, &threads, err);

@@ -146,9 +146,7 @@ fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags, const fin_pro
     fin_fit_info info = {.classes = 0};
     if (fit)
         fin_fit_get_info(fit, &info);
-    fin_status status = check(fit, bags, info.classes, err);
-    if (status)
-        return status;
+    FINI_TRY(check(fit, bags, info.classes, err));
     curve c = {.settings = settings_of(fit),
                .seed = fin_fit_get_settings(fit)->seed,
                .classes = info.classes,
@@ -156,9 +154,6 @@ fin_status fin_fit_curve(const fin_fit *fit, const fin_bags *bags, const fin_pro
                .bags = bags,
                .threads = fin_threads_get()};
     FINI_AT_END(fini_arena_close) fini_arena arena = {NULL, 0, false};
-    layout(&arena, &c);
-    if ((status = fini_arena_open(&arena, "the learning curve", err)))
-        return status;
-    layout(&arena, &c);
+    FINI_LAY_OUT(err, &arena, "the learning curve", layout(&arena, &c));
     return run(&c, progress, size, err);
 }

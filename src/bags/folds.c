@@ -95,11 +95,9 @@ static fin_status line_up(const fini_dealt *bags, int64_t *count, int64_t *line,
 {
     *count = 0;
     for (int64_t i = 0; i < bags->n; i++) {
-        fin_status status = FIN_OK;
         if (bags->use && !bags->use[i])
             continue;
-        if ((status = check_label(i, bags->classes, bags->labels[i], err)))
-            return status;
+        FINI_TRY(check_label(i, bags->classes, bags->labels[i], err));
         line[(*count)++] = i;
     }
     return FIN_OK;

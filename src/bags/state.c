@@ -413,9 +413,7 @@ static fin_status restore_parts(fin_fit *fit, fini_state_source *from, fin_error
 {
     double weight = 0;
     fin_status status = FIN_OK;
-    fit->part = fini_alloc_array(fit->parts, sizeof *fit->part);
-    if (!fit->part)
-        return fini_fail_memory(err, (size_t)fit->parts * sizeof *fit->part, "a model");
+    FINI_ROOM(err, "a model", fit->part, fit->parts, 1);
     memset(fit->part, 0, (size_t)fit->parts * sizeof *fit->part);
     for (int64_t k = 0; k < fit->parts && !status; k++) {
         char prefix[32];

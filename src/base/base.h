@@ -43,12 +43,19 @@ void fini_free(void *block);
 /* count * size with overflow checked; NULL if it overflows or memory is out. */
 void *fini_alloc_array(int64_t count, size_t size);
 
-/* Declares a local `type *name` of count * each elements, or returns that memory is out. Only where nothing is to be given
- * back. FINI_MAKE: one element, of zeros. FINI_OWN: it is freed where the block ends, on any way out. */
+/* place = memory for count * each elements; returns if there is none. Only where nothing is to be given back. FINI_NEW
+ * declares a local `type *name` of them, FINI_MAKE one of zeros; that of FINI_OWN is freed where the block ends, on any
+ * way out. */
+#define FINI_ROOM(err, what, place, count, each)                                                   \
+    do {                                                                                           \
+        (place) = fini_alloc_array(count, (size_t)(each) * sizeof *(place));                       \
+        if (!(place))                                                                              \
+            return fini_fail_memory(err, (size_t)(count) * (size_t)(each) * sizeof *(place),       \
+                                    what);                                                         \
+    } while (0)
 #define FINI_NEW(err, what, type, name, count, each)                                               \
-    type *name = fini_alloc_array(count, (size_t)(each) * sizeof(type));                           \
-    if (!name)                                                                                     \
-    return fini_fail_memory(err, (size_t)(count) * (size_t)(each) * sizeof(type), what)
+    type *name = NULL;                                                                             \
+    FINI_ROOM(err, what, name, count, each)
 #define FINI_MAKE(err, what, type, name)                                                           \
     FINI_NEW(err, what, type, name, 1, 1);                                                         \
     memset(name, 0, sizeof(type))

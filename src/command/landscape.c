@@ -274,9 +274,7 @@ static fin_status grid_of(const landscape_values *v, const fin_task *task, fin_r
 {
     grid g = {.v = v, .task = task, .side = v->plane.grid};
     int64_t plane = g.side * g.side, all = 2 * g.side + PLANES * plane; /* at most 2049^2 */
-    g.kappa = fini_alloc_array(all, sizeof *g.kappa);
-    if (!g.kappa)
-        return fini_fail_memory(err, (size_t)all * sizeof *g.kappa, "the grid");
+    FINI_ROOM(err, "the grid", g.kappa, all, 1);
     g.nu = g.kappa + g.side;
     for (int k = 0; k < PLANES; k++)
         g.planes[k] = g.nu + g.side + k * plane;
@@ -301,9 +299,7 @@ static fin_status find_points(const landscape_values *v, const fin_task *task, p
 {
     int64_t room = 64;
     for (;;) {
-        found->at = fini_alloc_array(room, sizeof *found->at);
-        if (!found->at)
-            return fini_fail_memory(err, (size_t)room * sizeof *found->at, "stationary points");
+        FINI_ROOM(err, "stationary points", found->at, room, 1);
         FINI_TRY(fin_stationary_points(task, fini_model_form(&v->model), &v->model.form_settings,
                                        room, found->at, &found->count, err));
         if (found->count <= room)

@@ -305,9 +305,7 @@ static fin_status encode(measuring *m, const fin_progress *progress, fin_error *
     bool all = own->measure == 1;
     m->w = fin_text_encoder_width(m->encoder, own->layer);
     m->rows = all ? fin_text_pieces_offsets(m->pieces)[m->c->n] : m->c->n;
-    m->states = fini_alloc_array(m->rows * m->w, sizeof *m->states);
-    if (!m->states)
-        return fini_fail_memory(err, (size_t)(m->rows * m->w) * sizeof *m->states, "states");
+    FINI_ROOM(err, "states", m->states, m->rows, m->w);
     states[own->layer] = m->states;
     fin_text_pass pass = {.states = states, .pick = all ? FIN_TEXT_ALL : picks[own->token]};
     return fin_text_encoder_run(m->encoder, m->pieces, &pass, progress, err);

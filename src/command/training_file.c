@@ -193,9 +193,7 @@ static fin_status read_rows(const source *s, const char *name, int64_t d, int64_
                          "%s has rows of %lld numbers; it must be (d) or (runs, d) with d = %lld, "
                          "a setting",
                          name, (long long)last, (long long)d);
-    *out = fini_alloc_array(*rows * d + 1, sizeof **out);
-    if (!*out)
-        return fini_fail_memory(err, (size_t)(*rows * d) * sizeof **out, name);
+    FINI_ROOM(err, name, *out, *rows * d + 1, 1);
     for (int64_t i = 0; i < *rows * d; i++) {
         (*out)[i] = fin_dtype_get(a.dtype, a.data, i);
         if (!isfinite((*out)[i]))

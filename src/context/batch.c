@@ -416,9 +416,7 @@ fin_status fin_cross_backward(const fin_cross_settings *settings, const fin_cros
     if (!dout)
         return FIN_OK; /* no queries, no gradient */
     prepare(&o);
-    o.hyper = fini_alloc_array(batch->n + 1, sizeof *o.hyper);
-    if (!o.hyper)
-        return fini_fail_memory(err, (size_t)(batch->n + 1) * sizeof *o.hyper, "gradients");
+    FINI_ROOM(err, "gradients", o.hyper, batch->n + 1, 1);
     memset(o.hyper, 0, (size_t)(batch->n + 1) * sizeof *o.hyper);
     fin_status status = run(&o, err);
     for (int64_t i = 0; !status && i < batch->n; i++) {

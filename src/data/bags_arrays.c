@@ -68,9 +68,7 @@ static fin_status number_bags(fini_arrays *a, bool *ordered, fin_error *err)
     char text[FINI_NUMBER];
     int64_t number = 0, last = 0;
     fin_status status = FIN_OK;
-    a->bag_of = fini_alloc_array(a->rows, sizeof *a->bag_of);
-    if (!a->bag_of)
-        return fini_fail_memory(err, (size_t)a->rows * sizeof *a->bag_of, "bags");
+    FINI_ROOM(err, "bags", a->bag_of, a->rows, 1);
     *ordered = true;
     for (int64_t row = 0; row < a->rows && !status; row++) {
         if (!fini_element_whole(&a->bag, row, &number))

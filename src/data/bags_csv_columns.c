@@ -141,20 +141,19 @@ static void note_text(const fini_long *t, const fin_bag_set *set)
 static fin_status choose_extras(fini_long *t, fin_bag_set *set, const fin_bags_source *source,
                                 fini_columns *all, fin_error *err)
 {
-    int64_t columns = t->csv.columns, *list = NULL, count = 0;
-    t->extra = fini_alloc_array(columns, sizeof *t->extra);
-    if (!t->extra)
-        return fini_fail_memory(err, (size_t)columns * sizeof *t->extra, "columns");
+    int64_t columns = t->csv.columns;
+    FINI_FREED int64_t *list = NULL;
+    int64_t count = 0;
+    FINI_ROOM(err, "columns", t->extra, columns, 1);
     memset(t->extra, -1, (size_t)columns * sizeof *t->extra);
     for (int64_t j = 0; j < columns; j++)
         t->kind[j] = t->to[j] >= 0 || j == t->bag || j == t->label || j == t->group
                          ? FIN_COLUMN_UNASKED
                          : FIN_COLUMN_FREE;
-    fin_status status = fini_extras_choose(set, source, all, &list, &count, err);
-    for (int64_t k = 0; k < count && !status; k++)
+    FINI_TRY(fini_extras_choose(set, source, all, &list, &count, err));
+    for (int64_t k = 0; k < count; k++)
         t->extra[list[k]] = (int32_t)k;
-    fini_free(list);
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_long_columns(fini_long *t, fin_bag_set *set, const fin_bags_source *source,

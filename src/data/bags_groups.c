@@ -11,9 +11,7 @@
 fin_status fini_bags_groups(fin_bag_set *set, const int64_t *all, fin_error *err)
 {
     fin_bags *bags = &set->bags;
-    set->groups = fini_alloc_array(bags->n + 1, sizeof *set->groups);
-    if (!set->groups)
-        return fini_fail_memory(err, (size_t)bags->n * sizeof *set->groups, "groups");
+    FINI_ROOM(err, "groups", set->groups, bags->n + 1, 1);
     memcpy(set->groups, all + bags->first, (size_t)bags->n * sizeof *set->groups);
     bags->groups = set->groups;
     return FIN_OK;
@@ -79,9 +77,7 @@ fin_status fini_arrays_groups(fini_arrays *a, const int64_t *offsets, fin_error 
     fini_names names = {0};
     if (!a->group.data)
         return FIN_OK;
-    a->group_of = fini_alloc_array(a->total + 1, sizeof *a->group_of);
-    if (!a->group_of)
-        return fini_fail_memory(err, (size_t)a->total * sizeof *a->group_of, "groups");
+    FINI_ROOM(err, "groups", a->group_of, a->total + 1, 1);
     fin_status status = fill_groups(a, offsets, &names, a->group_of, err);
     fini_names_close(&names);
     return status;

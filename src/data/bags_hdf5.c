@@ -486,9 +486,7 @@ static fin_status read_extras(fin_bag_set *set, const fin_bags_source *source,
     int64_t *list = NULL, count = 0, first = files->count > 1 ? set->bags.first : 0;
     if (!source->extras || set->bags.n == 0)
         return FIN_OK;
-    e.of = fini_alloc_array(2 * MOST, sizeof *e.of);
-    if (!e.of)
-        return fini_fail_memory(err, 2 * MOST * sizeof *e.of, "extra columns");
+    FINI_ROOM(err, "extra columns", e.of, 2 * MOST, 1);
     e.at = e.of + MOST;
     const char *path = fini_names_get(files, first);
     fin_status status = find_sets(&e, path, rows[first], taken, err);
@@ -525,9 +523,7 @@ static fin_status cut(folder *f, fin_bag_set *set, fin_error *err)
         }
     FINI_TRY(fini_bags_cut(set, f->source, count, offsets, &skipped, err));
     const fin_bags *bags = &set->bags;
-    set->rows = fini_alloc_array(bags->offsets[bags->n] + 1, sizeof *set->rows);
-    if (!set->rows)
-        return fini_fail_memory(err, (size_t)bags->offsets[bags->n] * sizeof *set->rows, "rows");
+    FINI_ROOM(err, "rows", set->rows, bags->offsets[bags->n] + 1, 1);
     for (int64_t i = 0; i < bags->n; i++) /* of its own file */
         for (int64_t t = bags->offsets[i]; t < bags->offsets[i + 1]; t++)
             set->rows[t] = t - bags->offsets[i] + 1;

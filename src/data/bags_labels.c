@@ -313,9 +313,7 @@ fin_status fini_bags_labels(fin_bag_set *set, const fin_bags_source *source, fin
     if (status || !labels)
         return status;
     FINI_TRY(look(labels, &s, err));
-    set->labels = fini_alloc_array(set->bags.n + 1, sizeof *set->labels);
-    if (!set->labels)
-        return fini_fail_memory(err, (size_t)set->bags.n * sizeof *set->labels, "labels");
+    FINI_ROOM(err, "labels", set->labels, set->bags.n + 1, 1);
     status = fini_bags_training(source) ? train(set, source, labels, &s, err)
                                         : predict(set, source, labels, &s, err);
     bool none = s.missing == labels->n; /* a column of nothing is as good as no column */

@@ -272,9 +272,7 @@ static fin_status gather_tensors(const fin_fit *fit, const fin_bag_set *set, fin
                          "%lld and %lld",
                          (long long)info.d, (long long)info.classes,
                          (long long)fin_bag_set_bags(set)->d, (long long)fin_bag_set_classes(set));
-    *tensors = fini_alloc_array(of_fit + 2, sizeof **tensors);
-    if (!*tensors)
-        return fini_fail_memory(err, (size_t)(of_fit + 2) * sizeof **tensors, "a model");
+    FINI_ROOM(err, "a model", *tensors, of_fit + 2, 1);
     *count = fin_fit_tensors(fit, *tensors, of_fit);
     FINI_TRY(join_names(fin_bag_set_feature, set, "features", info.d, &(*tensors)[(*count)++],
                         &letters[0], err));

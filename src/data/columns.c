@@ -155,16 +155,15 @@ fin_status fini_columns_read(const fini_columns *columns, const char *text, int6
                              int64_t *count, fin_error *err)
 {
     size_t all = (size_t)columns->names->count, size = strlen(text) + 1;
-    char *copy = fini_alloc(size + all);
+    FINI_FREED char *copy = fini_alloc(size + all);
     if (!copy)
         return fini_fail_memory(err, size + all, "a list of columns");
     reader r = {columns, list, 0, copy + size};
     memcpy(copy, text, size);
     memset(r.there, 0, all);
-    fin_status status = read_list(&r, text, copy, err);
+    FINI_TRY(read_list(&r, text, copy, err));
     *count = r.count;
-    fini_free(copy);
-    return status;
+    return FIN_OK;
 }
 
 fin_status fin_columns_read(const fin_columns *columns, const char *text, int64_t *list,

@@ -48,9 +48,7 @@ static fin_status list_arrays(fin_npz *npz, fin_error *err)
 {
     zip_int64_t entries = zip_get_num_entries(npz->zip, 0);
     fin_status status = FIN_OK;
-    npz->slots = fini_alloc_array(entries, sizeof *npz->slots);
-    if (!npz->slots)
-        return fini_fail_memory(err, (size_t)entries * sizeof *npz->slots, "an NPZ file");
+    FINI_ROOM(err, "an NPZ file", npz->slots, entries, 1);
     for (zip_int64_t i = 0; i < entries && !status; i++) {
         const char *name = zip_get_name(npz->zip, (zip_uint64_t)i, 0);
         size_t length = array_name(name);

@@ -130,9 +130,7 @@ static fin_status take_values(fin_table *table, fin_error *err)
     if (__builtin_mul_overflow(table->capacity, (int64_t)table->columns, &cells))
         cells = -1; /* which is not allocated */
     fini_free(table->values);
-    table->values = fini_alloc_array(cells, sizeof *table->values);
-    if (!table->values)
-        return fini_fail_memory(err, (size_t)cells * sizeof *table->values, "a table");
+    FINI_ROOM(err, "a table", table->values, cells, 1);
     return FIN_OK;
 }
 

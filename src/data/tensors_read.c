@@ -98,9 +98,7 @@ static fin_status list_metadata(fin_tensor_file *file, fin_error *err)
     if (!file->metadata)
         return FIN_OK;
     size_t count = json_object_size(file->metadata);
-    file->entries = fini_alloc_array((int64_t)count, sizeof *file->entries);
-    if (!file->entries)
-        return fini_fail_memory(err, count * sizeof *file->entries, "metadata");
+    FINI_ROOM(err, "metadata", file->entries, (int64_t)count, 1);
     bool texts = json_is_object(file->metadata);
     json_object_foreach(file->metadata, key, value)
     {

@@ -94,9 +94,7 @@ static fin_status pick_fold(const fin_memory *m, const fin_token_part *which, in
                             int64_t *count, fin_error *err)
 {
     *count = 0;
-    *list = fini_alloc_array(m->n, sizeof **list);
-    if (!*list)
-        return fini_fail_memory(err, (size_t)m->n * sizeof **list, "a part of the sequences");
+    FINI_ROOM(err, "a part of the sequences", *list, m->n, 1);
     for (int64_t i = 0; i < m->n; i++)
         if (which->folds <= 1 || (i % which->folds == which->fold) == (which->test != 0))
             (*list)[(*count)++] = i;

@@ -28,9 +28,7 @@ static fin_status order_columns(fin_bag_set *bags, const fin_token_source *sourc
 {
     int64_t d = bags->bags.d, *list = NULL, keys = 0;
     fin_status status = FIN_OK;
-    map->at = fini_alloc_array(d, sizeof *map->at);
-    if (!map->at)
-        return fini_fail_memory(err, (size_t)d * sizeof *map->at, "columns");
+    FINI_ROOM(err, "columns", map->at, d, 1);
     if (source->keys) {
         fin_bag_set names = {.notes =
                                  bags->notes}; /* takes the names of the keys, and is dropped */

@@ -179,21 +179,17 @@ static fin_status make(plan *p, fin_examples *examples, fin_error *err)
                          (long long)p->L);
     if (p->L < 0)
         p->L = p->corpus->settings.L;
-    fin_status status = measure(p, err);
-    if (status)
-        return status;
+    FINI_TRY(measure(p, err));
     p->work = (p->corpus->kind->work(p->corpus, p->L, p->longest, p->flags) + 7) / 8 * 8;
     p->threads = threads_for(p);
-    if ((status = take_memory(p, examples, err)))
-        return status;
+    FINI_TRY(take_memory(p, examples, err));
     *examples = (fin_examples){.memory = examples->memory, .room = examples->room};
     p->offsets[0] = 0;
     for (int64_t i = 0, length = 0; i < p->n; i++) {
         p->corpus->kind->length(p->corpus, number_of(p, i), p->epoch, p->L, &length, NULL);
         p->offsets[i + 1] = p->offsets[i] + length;
     }
-    if ((status = draw_all(p, err)))
-        return status;
+    FINI_TRY(draw_all(p, err));
     hand_over(p, examples);
     return FIN_OK;
 }

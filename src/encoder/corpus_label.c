@@ -13,8 +13,7 @@
 fin_status fini_corpus_direction(fin_corpus *c, fin_error *err)
 {
     int64_t size = c->latent->shape.latent;
-    if (!(c->direction = fini_alloc_array(size, sizeof *c->direction)))
-        return fini_fail_memory(err, (size_t)size * sizeof *c->direction, "the label's direction");
+    FINI_ROOM(err, "the label's direction", c->direction, size, 1);
     fin_random r;
     fin_random_open(&r, c->seed, FINI_STREAM_CORPUS_DIRECTION, 0);
     fin_random_sphere(&r, size, c->direction);

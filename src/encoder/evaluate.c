@@ -141,9 +141,7 @@ static fin_status make_room(judge *o, fin_error *err)
         return FIN_OK;
     fini_free(o->answers);
     o->room = 0;
-    o->answers = fini_alloc_array(wanted, sizeof *o->answers);
-    if (!o->answers)
-        return fini_fail_memory(err, (size_t)wanted * sizeof *o->answers, "answers");
+    FINI_ROOM(err, "answers", o->answers, wanted, 1);
     o->room = wanted;
     return FIN_OK;
 }
@@ -248,9 +246,7 @@ fin_status fini_evaluate(const fini_trial *t, fin_evaluation *evaluation,
                          (long long)t->sequences);
     FINI_TRY(fini_learn_head(t->encoder, t->corpus, &o.h, err));
     o.head = &fin_encoder_get_shape(t->encoder)->head[o.h];
-    o.rows = fini_alloc_array(fin_head_answers(o.head), 2 * sizeof *o.rows);
-    if (!o.rows)
-        return fini_fail_memory(err, 2 * sizeof *o.rows, "an evaluation");
+    FINI_ROOM(err, "an evaluation", o.rows, fin_head_answers(o.head), 2);
     fin_status status = judge_blocks(&o, parts, progress, err);
     if (!status)
         status = (t->sum ? t->sum : fini_sum_alone)(fini_encoder_blocks(t->sequences, BLOCKS), SUMS,

@@ -132,8 +132,7 @@ static fin_status take_numbers(part *p, const uint64_t *from, uint64_t first, fi
                          "probe: %lld sequences are left for fitting or judging it; each needs at "
                          "least 2",
                          (long long)p->n);
-    if (!(p->number = fini_alloc_array(p->n, sizeof *p->number)))
-        return fini_fail_memory(err, (size_t)p->n * sizeof *p->number, "numbers of sequences");
+    FINI_ROOM(err, "numbers of sequences", p->number, p->n, 1);
     for (int64_t i = 0; i < p->n; i++)
         p->number[i] = from ? from[i] : first + (uint64_t)i;
     return FIN_OK;
@@ -185,10 +184,7 @@ static fin_status represent(const probing *o, const fin_examples *e, double **st
                             fin_error *err)
 {
     int64_t rows = o->tokens ? e->tokens : e->sequences.n;
-    *states = fini_alloc_array(rows, (size_t)o->width * sizeof **states);
-    if (!*states)
-        return fini_fail_memory(err, (size_t)(rows * o->width) * sizeof **states,
-                                "representations");
+    FINI_ROOM(err, "representations", *states, rows, o->width);
     return fini_features_of(&o->features, e, *states, err);
 }
 

@@ -215,8 +215,7 @@ static fin_status fit(logistic *o, fin_probe *probe, double penalty, fin_error *
         return status;
     o->held = -1;
     start(o, w);
-    if ((status = descend(o, probe->penalty, false, w, err)))
-        return status;
+    FINI_TRY(descend(o, probe->penalty, false, w, err));
     memcpy(probe->W, w, (size_t)(o->m * o->p) * sizeof *w);
     memcpy(probe->b, w + o->m * o->p, (size_t)o->m * sizeof *w);
     return FIN_OK;

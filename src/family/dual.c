@@ -91,15 +91,11 @@ fin_status fini_process_predict(const fini_process *p, const fini_query *q, doub
     int64_t L = p->tokens.n, dv = p->tokens.dv, width = p->tokens.dk;
     double *X = work + L * L, *alpha = X + L * dv, *P = alpha + L * dv, jitter = 0;
     fini_spd C = fini_spd_of(L, work, L);
-    fin_status status = check_twins(p, alpha, err);
-    if (!status)
-        status = fini_process_factor(p, C.C, &jitter, err);
-    if (status)
-        return status;
+    FINI_TRY(check_twins(p, alpha, err));
+    FINI_TRY(fini_process_factor(p, C.C, &jitter, err));
     memcpy(X, p->tokens.values, (size_t)(L * dv) * sizeof *X);
     fini_spd_lower(C, dv, X, dv);
-    if ((status = check_jitter(p, C, jitter, X, alpha, err)))
-        return status;
+    FINI_TRY(check_jitter(p, C, jitter, X, alpha, err));
     for (int64_t from = 0; from < q->m; from += BLOCK) {
         int64_t n = fini_least(q->m - from, BLOCK);
         const double *b = q->keys + from * width;

@@ -92,9 +92,7 @@ static fin_status build(fin_latent *latent, fin_error *err)
             family->name, (long long)latent->commons, (long long)FINI_COMMON_MOST);
     if (latent->commons == 0)
         return FIN_OK;
-    latent->common = fini_alloc_array(latent->commons, sizeof *latent->common);
-    if (!latent->common)
-        return fini_fail_memory(err, (size_t)latent->commons * sizeof *latent->common, "a family");
+    FINI_ROOM(err, "a family", latent->common, latent->commons, 1);
     family->prepare(latent);
     return FIN_OK;
 }

@@ -162,16 +162,13 @@ fin_status fini_gauss_posterior(const fin_latent *latent, const double *statisti
 {
     int64_t D = latent->shape.features, dv = latent->shape.dv;
     double *C = posterior + dv * D, *X = work, ridge;
-    fin_status status = fini_gauss_factor(latent, statistic, C, &ridge, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_gauss_factor(latent, statistic, C, &ridge, err));
     solve_cross(latent, statistic, C, X);
     fini_spd_upper(fini_spd_of(D, C, D), dv, X, dv);
     for (int64_t c = 0; c < dv; c++)
         for (int64_t i = 0; i < D; i++)
             posterior[c * D + i] = X[i * dv + c];
-    if ((status = fini_spd_inverse(fini_spd_of(D, C, D), err)))
-        return status;
+    FINI_TRY(fini_spd_inverse(fini_spd_of(D, C, D), err));
     double scale = latent->settings.prior * ridge;
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++)

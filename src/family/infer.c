@@ -248,8 +248,7 @@ fin_status fin_latent_predict_tokens(const fin_latent *latent, int64_t L, const 
                 mean + from * dv, variance ? variance + from : NULL, err);
         return status;
     }
-    if ((status = take(fini_latent_predict_room(latent, L, m), &work, err)))
-        return status;
+    FINI_TRY(take(fini_latent_predict_room(latent, L, m), &work, err));
     status = fini_latent_predict_one(latent, L, keys, values,
                                      &(fini_query){m, queries, mean, variance}, work, err);
     fini_free(work);

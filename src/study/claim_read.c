@@ -321,9 +321,7 @@ fin_status fini_claims_read(fin_study *study, const fini_node *list, fin_error *
     if (list->count > CLAIMS_MOST)
         return fini_node_fail(study->tree, list, err, "there are %d claims; the most is %d",
                               list->count, CLAIMS_MOST);
-    study->claims = fini_alloc_array(list->count, sizeof *study->claims);
-    if (!study->claims)
-        return fini_fail_memory(err, (size_t)list->count * sizeof *study->claims, "claims");
+    FINI_ROOM(err, "claims", study->claims, list->count, 1);
     memset(study->claims, 0, (size_t)list->count * sizeof *study->claims);
     while (study->claim_count < list->count) {
         int i = study->claim_count++;

@@ -59,9 +59,7 @@ fin_status fini_studies_visit(fin_store *store, const fini_studies *which, fini_
     if (which->names || (status = fin_store_studies(store, keep_name, &list, err)))
         return status;
     list.most = list.count;
-    list.names = fini_alloc_array(list.most + 1, sizeof *list.names);
-    if (!list.names)
-        return fini_fail_memory(err, (size_t)list.most * sizeof *list.names, "names of studies");
+    FINI_ROOM(err, "names of studies", list.names, list.most + 1, 1);
     list.count = 0;
     status = fin_store_studies(store, keep_name, &list, err);
     for (int64_t i = 0; i < list.count && i < list.most && !status; i++)

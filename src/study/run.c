@@ -243,9 +243,7 @@ static fin_status prepare(conductor *c, const fin_study_settings *settings, int6
     c->begin = fini_clock();
     FINI_TRY(fini_store_lock(c->store, c->study->name, err));
     FINI_TRY(plan(c, settings, list, err));
-    c->batch = fini_alloc_array(BATCH, sizeof *c->batch);
-    if (!c->batch)
-        return fini_fail_memory(err, BATCH * sizeof *c->batch, "finished runs");
+    FINI_ROOM(err, "finished runs", c->batch, BATCH, 1);
     int64_t most = c->total < c->threads ? c->total : c->threads;
     int workers = most > 1 ? (int)most : 1, inner = c->threads / workers;
     fin_status status = fini_scheduler_create(c->study, workers, &c->scheduler, err);

@@ -173,9 +173,7 @@ static fin_status build(fin_task *task, const fin_lengths *lengths, int flags, f
 {
     fin_task_settings *s = &task->settings;
     fini_length_law law;
-    fin_status status = fini_task_settle(task->kind, s, lengths, &law, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_task_settle(task->kind, s, lengths, &law, err));
     task->shortest = law.shortest;
     task->longest = law.longest;
     task->length_mean = law.mean;
@@ -187,10 +185,7 @@ static fin_status build(fin_task *task, const fin_lengths *lengths, int flags, f
                          "projections work at any d",
                          task->kind->name, (long long)s->d, (long long)AMBIENT_MOST);
     task->lengths = lengths ? lengths->count : 1;
-    layout(&task->arena, task, ambient);
-    if ((status = fini_arena_open(&task->arena, "a task", err)))
-        return status;
-    layout(&task->arena, task, ambient);
+    FINI_LAY_OUT(err, &task->arena, "a task", layout(&task->arena, task, ambient));
     set_lengths(task, lengths);
     if (ambient) {
         fin_random random;

@@ -145,9 +145,7 @@ fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
     fin_estimate bayes;
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
     how = *(const fin_risk_settings *)fini_or_defaults(&fin_risk_table, settings, &how);
-    fin_status status = fin_risk(task, form, form_settings, overlaps, &how, progress, &report, err);
-    if (status)
-        return status;
+    FINI_TRY(fin_risk(task, form, form_settings, overlaps, &how, progress, &report, err));
     if (report.risk.method == FIN_METHOD_SIMULATION) {
         if (task->settings.m != 1 || task->settings.gamma == 0)
             return fini_fail(err, FIN_ERR_UNSUPPORTED,
@@ -156,8 +154,7 @@ fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
         return fini_excess_simulated(task, form, &fs, overlaps, &how, progress, over, err);
     }
     how.method = FIN_METHOD_AUTO;
-    if ((status = fin_risk_bayes(task, &how, progress, &bayes, err)))
-        return status;
+    FINI_TRY(fin_risk_bayes(task, &how, progress, &bayes, err));
     *over = bayes.method == FIN_METHOD_CLOSED ? report.risk : bayes;
     over->value = report.risk.value - bayes.value;
     over->error = report.risk.error + bayes.error;

@@ -268,7 +268,6 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
     place p;
     hessian H;
     double matrix[TANGENT * TANGENT], basis[2][FRAME - 1][FRAME];
-    fin_status status;
     model q = {task, form, fini_or_defaults(form->settings, form_settings, &fs)};
     overlaps = fini_or_defaults(&fin_overlaps_table, overlaps, &at);
     const char *why = fini_no_exact_risk(task, form);
@@ -279,8 +278,7 @@ fin_status fin_risk_curvature(const fin_task *task, const fin_form *form,
             err, FIN_ERR_UNSUPPORTED,
             "curvature and stationary points need an exact risk; there is none for %s on %s: %s",
             form->name, task->kind->name, why);
-    if ((status = place_of(&q, overlaps, &p, err)))
-        return status;
+    FINI_TRY(place_of(&q, overlaps, &p, err));
     hessian_of(&q, overlaps, &H);
     fin_curvature c = {.gradient = gradient_norm(&p),
                        .span_count = 2 * (p.n - 1),

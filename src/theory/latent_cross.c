@@ -48,13 +48,8 @@ static fin_status open_batch(batch *b, const fin_latent *latent, int64_t L, int6
     b->B = each * BATCH_MOST > batch_numbers ? (int64_t)(batch_numbers / each) : BATCH_MOST;
     b->B = b->B < 4 ? 4 : b->B;
     b->B = b->B < samples ? b->B : samples;
-    fin_status status = fini_latent_check_sizes(latent, b->B, L, QUERIES, err);
-    if (status)
-        return status;
-    layout(b);
-    if ((status = fini_arena_open(&b->arena, "a batch of contexts", err)))
-        return status;
-    layout(b);
+    FINI_TRY(fini_latent_check_sizes(latent, b->B, L, QUERIES, err));
+    FINI_LAY_OUT(err, &b->arena, "a batch of contexts", layout(b));
     for (int64_t i = 0; i <= b->B; i++) {
         b->offsets[i] = i * L;
         b->query_offsets[i] = i * QUERIES;

@@ -322,8 +322,7 @@ static fin_status lam_auto(const fin_task *task, const fin_form *form, double *l
     if (!fini_few_lengths(task)) {
         fin_task_settings one = bare.settings;
         one.L = one.L_min = llround(task->length_mean);
-        if ((status = fin_task_create(&mean, task->kind, &one, NULL, 1, 0, err)))
-            return status;
+        FINI_TRY(fin_task_create(&mean, task->kind, &one, NULL, 1, 0, err));
         s.task = mean;
     }
     fin_settings_defaults(&fin_risk_table, &s.settings, sizeof s.settings);

@@ -249,9 +249,7 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
                .settings = form ? *form_settings : (fin_form_settings){0},
                .o = *overlaps,
                .seed = (uint64_t)settings->seed};
-    fin_status status = fini_basis_of(overlaps, task->settings.d, &q.frame, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_basis_of(overlaps, task->settings.d, &q.frame, err));
     fini_simulation simulation = {
         .model = &q, .samples = settings->samples, .weight = task->length_mean, .what = "risk"};
     const int64_t kept = task->settings.m * (int64_t)(sizeof(fini_relevant) / sizeof(double));
@@ -266,8 +264,7 @@ fin_status fini_risk_simulated(const fin_task *task, const fin_form *form,
         simulation.scratch = 2 * task->longest;
     }
     fin_estimate risk;
-    if ((status = fini_simulate(&simulation, progress, &risk, err)))
-        return status;
+    FINI_TRY(fini_simulate(&simulation, progress, &risk, err));
     *report = (fin_risk_report){.risk = risk};
     return FIN_OK;
 }

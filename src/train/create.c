@@ -242,12 +242,8 @@ static fin_status build(fin_train *t, const fin_form_settings *form_settings,
     t->lam_count = start ? start->lam.count : 0;
     t->alpha_count = start ? start->alpha.count : 0;
     t->logs = fini_logged_count(s);
-    if ((status = check_size(t, err)))
-        return status;
-    layout(&t->arena, t);
-    if ((status = fini_arena_open(&t->arena, "the runs", err)))
-        return status;
-    layout(&t->arena, t);
+    FINI_TRY(check_size(t, err));
+    FINI_LAY_OUT(err, &t->arena, "the runs", layout(&t->arena, t));
     FINI_TRY(copy_start(t, start, err));
     return fini_begin(t, err);
 }
