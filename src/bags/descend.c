@@ -461,10 +461,7 @@ static fin_status go(way *w, fin_error *err)
 
 fin_status fini_part_descend(fini_problem *problem, fin_error *err)
 {
-    way w = {.problem = problem};
-    fin_status status = open_way(&w, err);
-    if (!status)
-        status = go(&w, err);
-    close_way(&w);
-    return status;
+    FINI_AT_END(close_way) way w = {.problem = problem};
+    FINI_TRY(open_way(&w, err));
+    return go(&w, err);
 }

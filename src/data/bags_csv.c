@@ -360,14 +360,11 @@ static fin_status open_table(fini_long *t, fin_bag_set *set, const fin_bags_sour
 fin_status fini_bags_parse(fin_bag_set *set, const fin_bags_source *source, const char *text,
                            size_t size, const fin_progress *progress, fin_error *err)
 {
+    FINI_AT_END(fini_long_close)
     fini_long t = {.csv.label = strcmp(source->path, "-") ? source->path : "standard input"};
-    char *plain = NULL;
-    fin_status status = open_table(&t, set, source, text, size, &plain, err);
-    if (!status)
-        status = read_body(&t, set, source, progress, err);
-    fini_long_close(&t);
-    fini_free(plain);
-    return status;
+    FINI_FREED char *plain = NULL;
+    FINI_TRY(open_table(&t, set, source, text, size, &plain, err));
+    return read_body(&t, set, source, progress, err);
 }
 
 fin_status fini_long_read(fini_long *t, char **text, fin_bag_set *set,

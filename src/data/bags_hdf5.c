@@ -592,18 +592,17 @@ static fin_status read_folder(fin_bag_set *set, const fin_bags_source *source,
 static fin_status read_array(int64_t file, const char *path, const char *const *names,
                              fin_array *out, const char **name, fin_error *err)
 {
-    fini_h5_set set = {0};
+    FINI_AT_END(fini_h5_shut) fini_h5_set set = {0};
     memset(out, 0, sizeof *out);
-    fin_status status = find_one(file, path, names, &set, name, err);
-    if (!status && *name) {
+    FINI_TRY(find_one(file, path, names, &set, name, err));
+    if (*name) {
         int64_t count = set.rows * set.width;
         void *block = fini_alloc_array(count + 1, fin_dtype_size(set.dtype));
         *out = (fin_array){set.dtype, 1, {count}, count, block};
-        status = block ? fini_h5_read(&set, path, *name, 0, set.rows, block, err)
-                       : fini_fail_memory(err, (size_t)count * 8, *name);
+        FINI_TRY(block ? fini_h5_read(&set, path, *name, 0, set.rows, block, err)
+                       : fini_fail_memory(err, (size_t)count * 8, *name));
     }
-    fini_h5_shut(&set);
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_small(int64_t file, fini_arrays *a, const fin_bags_source *source,

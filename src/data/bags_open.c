@@ -179,19 +179,15 @@ static fin_status find_siblings(place *from, const char *path, fin_error *err)
 static fin_status read_place(place *from, fin_bag_set *set, const fin_bags_source *source,
                              const fin_progress *progress, fin_error *err)
 {
+    FINI_AT_END(close_arrays)
     fini_arrays a = {
         .file = source->path, .progress = progress, .npz = from->npz, .before = from->before};
-    fin_status status = FIN_OK;
     if (fini_report(progress, from->npz ? "reading tokens" : "mapping tokens", 0, 1))
-        status = fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);
-    if (!status)
-        status = find_arrays(from, &a, source, err);
-    if (!status && from->npz)
-        status = read_features(from->npz, &a, err);
-    if (!status)
-        status = fini_bags_arrays(&a, set, source, err);
-    close_arrays(&a);
-    return status;
+        return fini_fail(err, FIN_ERR_CANCELLED, "reading %.300s was cancelled", source->path);
+    FINI_TRY(find_arrays(from, &a, source, err));
+    if (from->npz)
+        FINI_TRY(read_features(from->npz, &a, err));
+    return fini_bags_arrays(&a, set, source, err);
 }
 
 /* The set keeps the archive, or the mapping, unless tokens were copied. */

@@ -298,19 +298,13 @@ fin_status fin_encoder_probe_on(const fin_encoder *encoder, const fin_corpus *co
                  .settings = settings ? settings : &defaults,
                  .progress = progress,
                  .what = "probe"};
-    part fitted = {.corpus = corpus}, judged = {.corpus = test ? test : corpus};
-    fin_status status = prepare(&o, fitted.corpus, judged.corpus, err);
-    if (!status)
-        status = choose(&o, &fitted, &judged, err);
-    if (!status)
-        status = make_rows(&o, &fitted, err);
-    if (!status)
-        status = make_rows(&o, &judged, err);
-    if (!status)
-        status = fit_and_score(&o, &fitted, &judged, score, column_r2, room, err);
-    close_part(&fitted);
-    close_part(&judged);
-    return status;
+    FINI_AT_END(close_part) part fitted = {.corpus = corpus};
+    FINI_AT_END(close_part) part judged = {.corpus = test ? test : corpus};
+    FINI_TRY(prepare(&o, fitted.corpus, judged.corpus, err));
+    FINI_TRY(choose(&o, &fitted, &judged, err));
+    FINI_TRY(make_rows(&o, &fitted, err));
+    FINI_TRY(make_rows(&o, &judged, err));
+    return fit_and_score(&o, &fitted, &judged, score, column_r2, room, err);
 }
 
 /* ---- the head of an encoder ------------------------------------------------------------------- */

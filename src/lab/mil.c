@@ -189,30 +189,25 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const mil_values *v = values;
     const fini_mil_law *law = &v->law;
     int64_t n = law->trials, most = law->bags > law->judged ? law->bags : law->judged;
-    fini_mil_bags room = {.offsets = NULL};
+    FINI_AT_END(fini_mil_close) fini_mil_bags room = {.offsets = NULL};
     FINI_FREED trial *t = fini_alloc_array(n, sizeof *t);
     FINI_FREED double *mean = fini_alloc_array(law->judged, 2 * sizeof *mean);
     bool known = fini_mil_deciding(law) > 0;
     int64_t tokens = known ? law->judged * fini_mil_longest(law) : 0;
     FINI_FREED double *score = fini_alloc_array(tokens, (SCORES + 1) * sizeof *score);
-    fin_status status = FIN_OK;
     if (!t || !mean || !score)
-        status = fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
-    if (!status)
-        status = fini_mil_open(&room, law, most, err);
-    for (int64_t i = 0; i < n && !status; i++) {
+        return fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
+    FINI_TRY(fini_mil_open(&room, law, most, err));
+    for (int64_t i = 0; i < n; i++) {
         if (fini_report(progress, "fitting", (double)i, (double)n))
-            status = fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
         else
-            status = run_trial(v, i, &room, mean, score, &t[i], progress, err);
+            FINI_TRY(run_trial(v, i, &room, mean, score, &t[i], progress, err));
     }
-    if (!status) {
-        add_means(result, t, n);
-        if (!known)
-            add_extremes(result, t, n);
-    }
-    fini_mil_close(&room);
-    return status;
+    add_means(result, t, n);
+    if (!known)
+        add_extremes(result, t, n);
+    return FIN_OK;
 }
 
 const fin_command fini_command_mil = {

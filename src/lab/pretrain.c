@@ -248,22 +248,17 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     const pretrain_values *v = values;
     curves c = {0};
     fin_evaluation e;
-    fini_learner o = {NULL, NULL, NULL, NULL, NULL};
-    fin_status status = labels_of(v, c.n, &c.count, err);
-    if (!status)
-        status = fini_learner_open(&o, &v->learner, err);
-    if (!status)
-        status = measure(v, &o, &c, &e, progress, err);
-    if (!status) {
-        int64_t n = v->own.test;
-        fini_result_scalar(result, "quotient", e.quotient, e.excess_se / e.bayes,
-                           FIN_HOW_SIMULATION, n);
-        fini_result_scalar(result, "bayes", c.bayes, NAN, FIN_HOW_SIMULATION, n);
-        fini_result_scalar(result, "variance", c.variance, NAN, FIN_HOW_SIMULATION, n);
-        add_curves(result, &c, v->own.scratch_steps > 0);
-    }
-    fini_learner_close(&o);
-    return status;
+    FINI_AT_END(fini_learner_close) fini_learner o = {NULL, NULL, NULL, NULL, NULL};
+    FINI_TRY(labels_of(v, c.n, &c.count, err));
+    FINI_TRY(fini_learner_open(&o, &v->learner, err));
+    FINI_TRY(measure(v, &o, &c, &e, progress, err));
+    int64_t n = v->own.test;
+    fini_result_scalar(result, "quotient", e.quotient, e.excess_se / e.bayes, FIN_HOW_SIMULATION,
+                       n);
+    fini_result_scalar(result, "bayes", c.bayes, NAN, FIN_HOW_SIMULATION, n);
+    fini_result_scalar(result, "variance", c.variance, NAN, FIN_HOW_SIMULATION, n);
+    add_curves(result, &c, v->own.scratch_steps > 0);
+    return FIN_OK;
 }
 
 const fin_command fini_command_pretrain = {

@@ -81,17 +81,12 @@ static fin_status read_changed(fini_reader *r, const fin_study_changes *changes)
 static fin_status read_full(const fini_tree *tree, const fini_node *root,
                             const fin_study_changes *changes, fin_error *err)
 {
-    fini_tree copy = {.label = tree->label};
-    fin_study study = {.tree = &copy, .full = true};
+    FINI_AT_END(fini_tree_clear) fini_tree copy = {.label = tree->label};
+    FINI_AT_END(fini_claims_free) fin_study study = {.tree = &copy, .full = true};
     fini_reader r = {.tree = &copy, .study = &study, .err = err};
     copy.root = fini_tree_take(&copy, 1, sizeof *copy.root);
-    fin_status status =
-        copy.root ? fini_node_copy(&copy, root, copy.root, err) : fini_tree_fail_memory(err);
-    if (!status)
-        status = read_changed(&r, changes);
-    fini_claims_free(&study);
-    fini_tree_clear(&copy);
-    return status;
+    FINI_TRY(copy.root ? fini_node_copy(&copy, root, copy.root, err) : fini_tree_fail_memory(err));
+    return read_changed(&r, changes);
 }
 
 /* A mistake under `full:` is not to be found by whoever waits for the large run. Changes that do not
