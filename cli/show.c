@@ -20,7 +20,6 @@
  * says that this is all right, also between [ and ]. */
 #include "cli.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

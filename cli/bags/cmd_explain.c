@@ -1,8 +1,6 @@
 /* finetti explain: a page on new bags and what a model says of them, for those who did not run it. */
 #include "bags/fit.h"
 
-#include <stdio.h>
-
 static int run(cli_args *args);
 
 static const cli_word words[] = {

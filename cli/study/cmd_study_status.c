@@ -1,9 +1,7 @@
 /* finetti study status: how far a running study is, seen from another terminal. */
 #include "study/study.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -15,7 +15,6 @@
 #include "bags/judge.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 10000 /* models, and repeats */, CLASSES = 1000000 };

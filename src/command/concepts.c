@@ -5,7 +5,6 @@
  * the last bit. */
 #include "command/command.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include "theory/theory.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const fin_instead fini_model_instead[] = {FINI_MODEL_INSTEAD, {.name = NULL}};

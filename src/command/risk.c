@@ -10,7 +10,6 @@
 #include "task/task.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct risk_values {

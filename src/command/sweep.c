@@ -8,7 +8,6 @@
 #include "data/data.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SCALARS = 256, COLUMNS = FIN_GROUPS * 64 };

@@ -11,7 +11,6 @@
 
 #include <assert.h>
 #include <cblas.h>
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <string.h>
 
 #define FIN_TABLE_STRUCT fin_tune_settings
 FIN_TABLE(, fin_tune_table, "tune", FIN_TUNE_FIELDS);

@@ -2,7 +2,6 @@
 #include "context/tune.h"
 
 #include <math.h>
-#include <string.h>
 
 static fin_status check_rows(const char *what, const double *rows, int64_t n, int64_t d,
                              fin_error *err)

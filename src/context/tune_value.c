@@ -12,7 +12,6 @@
 
 #include <math.h>
 #include <omp.h>
-#include <stdatomic.h>
 #include <string.h>
 
 void fini_tune_put(const fini_tune *t, const double *at, fin_cross_settings *cross, double *scales)

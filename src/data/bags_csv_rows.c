@@ -5,7 +5,6 @@
  * that the message is the same for any number of threads. */
 #include "data/bags.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 

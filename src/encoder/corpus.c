@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define FIN_TABLE_STRUCT fin_corpus_settings
 FIN_TABLE(, fin_corpus_table, "corpus", FIN_CORPUS_FIELDS);

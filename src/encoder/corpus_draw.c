@@ -4,7 +4,6 @@
  * larger one, and work of threads is part of it: a step allocates nothing after the first. */
 #include "encoder/corpus.h"
 
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 

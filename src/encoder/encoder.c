@@ -4,7 +4,6 @@
 #include "math/gram.h"
 #include "random/streams.h"
 
-#include <math.h>
 #include <string.h>
 
 #define FIN_TABLE_STRUCT fin_encoder_settings

@@ -6,7 +6,6 @@
 #include "math/spd.h"
 
 #include <lapacke.h>
-#include <math.h>
 
 static fin_status check(const fin_latent *latent, bool able, const char *what, int64_t L,
                         const double *keys, const double *values, fin_error *err)

@@ -4,7 +4,6 @@
 #include "math/gram.h"
 
 #include <lapacke.h>
-#include <math.h>
 #include <string.h>
 
 int64_t fini_hand_eigen_work(int64_t n)

@@ -10,7 +10,6 @@
  * trace without each of them, which moves with H as well as with S. */
 #include "lab/mixed.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Directions in which nothing changes (K and Wq turned together) are no parameters. */

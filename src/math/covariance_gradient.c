@@ -19,7 +19,6 @@
 #include "math/small.h"
 
 #include <cblas.h>
-#include <math.h>
 
 enum { BLOCK = 64 };
 

@@ -14,7 +14,6 @@
 
 #include <assert.h>
 #include <cblas.h>
-#include <float.h>
 #include <lapacke.h>
 #include <limits.h>
 #include <math.h>

@@ -5,7 +5,6 @@
 #include "study/claim.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { SHAPES_UP_TO = 40 }; /* lines with more points are drawn without their shapes */

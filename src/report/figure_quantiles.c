@@ -2,7 +2,6 @@
  * the same law. A panel for every overlap. */
 #include "report/figure.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 
 #include "data/data.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "report/html.h"
 #include "report/mathml.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 

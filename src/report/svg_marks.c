@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* After Okabe and Ito: told apart with any kind of colour vision. In the dark report.css puts others in place of them. */
 static const char *const palette[FINI_COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#aa4499",

@@ -2,7 +2,6 @@
 #include "task/task.h"
 #include "math/small.h"
 
-#include <math.h>
 #include <omp.h>
 
 int64_t fini_length(const fin_task *task, uint64_t seed, uint32_t stream, uint64_t sample)

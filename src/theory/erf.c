@@ -1,8 +1,6 @@
 /* Exact risks of many points at once, for forms that have a kernel of them; erf's is in kernel/erf_risk_body.h. */
 #include "theory/theory.h"
 
-#include <math.h>
-
 _Static_assert(sizeof(fin_risk_point) == FINI_RISK_IN * sizeof(double), "a point is a kernel row");
 _Static_assert(sizeof(fin_risk_value) == FINI_RISK_OUT * sizeof(double), "a value is a kernel row");
 
