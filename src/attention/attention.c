@@ -88,12 +88,7 @@ fin_status fin_attention_create(fin_attention **out, const fin_form *form,
         fin_settings_defaults(form->settings, &o->settings, sizeof o->settings);
         status = fin_attention_set(o, settings ? settings : &o->settings, NULL, NULL, err);
     }
-    if (status) {
-        fin_attention_destroy(o);
-        return status;
-    }
-    *out = o;
-    return FIN_OK;
+    FINI_HAND_OVER(out, o, status, fin_attention_destroy);
 }
 
 void fin_attention_destroy(fin_attention *o)

@@ -175,11 +175,7 @@ static void close_way(way *w)
     fini_phi_close(&w->means);
     fini_lbfgs_close(&w->mean_search);
     fini_lbfgs_close(&w->search);
-    fini_free(w->mean);
-    fini_free(w->x);
-    fini_free(w->last);
-    fini_free(w->best_x);
-    fini_free(w->far);
+    fini_free_all(w->mean, w->x, w->last, w->best_x, w->far);
 }
 
 static fin_status open_risks(way *w, fin_error *err)

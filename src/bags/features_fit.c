@@ -269,8 +269,7 @@ static fin_status centre(fini_map *map, const fin_bags *bags, const double *weig
         if (!status)
             status = set_stretch(map, total, err);
     }
-    fini_free(scratch);
-    fini_free(parts);
+    fini_free_all(scratch, parts);
     return status;
 }
 

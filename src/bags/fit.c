@@ -210,12 +210,7 @@ fin_status fin_fit_create_among(fin_fit **out, const fin_fit_others *others,
         fit_all(fit, bags, weights, others, sum ? sum : fini_sum_alone, progress, err);
     if (!status)
         status = fini_fit_finish(fit, err);
-    if (status) {
-        fin_fit_destroy(fit);
-        return status;
-    }
-    *out = fit;
-    return FIN_OK;
+    FINI_HAND_OVER(out, fit, status, fin_fit_destroy);
 }
 
 void fin_fit_destroy(fin_fit *fit)
@@ -224,10 +219,7 @@ void fin_fit_destroy(fin_fit *fit)
         return;
     for (int64_t k = 0; fit->part && k < fit->parts; k++)
         fini_part_close(&fit->part[k]);
-    fini_free(fit->part);
-    fini_free(fit->range);
-    fini_free(fit->hash);
-    fini_free(fit);
+    fini_free_all(fit->part, fit->range, fit->hash, fit);
 }
 
 /* ---- predictions -------------------------------------------------------------------------------------- */

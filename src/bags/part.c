@@ -10,10 +10,7 @@ void fini_part_close(fini_part *part)
     if (!part)
         return;
     fini_map_close(&part->map);
-    fini_free(part->member);
-    fini_free(part->draw);
-    fini_free(part->penalty);
-    fini_free(part->text);
+    fini_free_all(part->member, part->draw, part->penalty, part->text);
     part->member = part->penalty = NULL;
     part->draw = NULL;
     part->text = NULL;
@@ -253,8 +250,7 @@ fin_status fini_part_fit(fini_part *part, const fin_fit_settings *settings, int6
         status = look_back(&o, err);
     if (!status)
         status = fill_members(part, phi.bags.d, err);
-    fini_free(learn);
-    fini_free(held);
+    fini_free_all(learn, held);
     fini_phi_close(&phi);
     if (status)
         fini_part_close(part);

@@ -124,8 +124,7 @@ fin_status fini_second_moments(const fini_problem *problem, double n, const doub
         a.to = p - a.from < wide ? p : a.from + wide;
         status = add_panel(A, &a, problem->sum, problem->cancel, err);
     }
-    fini_free(a.parts);
-    fini_free(a.rows);
+    fini_free_all(a.parts, a.rows);
     return status;
 }
 
@@ -144,20 +143,14 @@ fin_status fini_ridge_create(fini_ridge **ridge, const fini_problem *problem, fi
         status = fini_second_moments(problem, problem->weight, NULL, o->A, err);
     for (int64_t j = 0; j < p && !status; j++)
         o->trace += o->A[j * p + j];
-    if (status) {
-        fini_ridge_destroy(o);
-        return status;
-    }
-    *ridge = o;
-    return FIN_OK;
+    FINI_HAND_OVER(ridge, o, status, fini_ridge_destroy);
 }
 
 void fini_ridge_destroy(fini_ridge *ridge)
 {
     if (!ridge)
         return;
-    fini_free(ridge->A);
-    fini_free(ridge);
+    fini_free_all(ridge->A, ridge);
 }
 
 /* A factor that cannot be had is not needed: steps then start from the gradient. */

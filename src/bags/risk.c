@@ -127,8 +127,7 @@ fin_status fini_phi_settle(fini_phi *phi, fin_sum sum, fin_error *err)
     double *row = fini_alloc_array(p, sizeof *row);
     double *copy = fini_alloc_array(rows * used, sizeof *copy);
     if (!copy || !row) {
-        fini_free(row);
-        fini_free(copy);
+        fini_free_all(row, copy);
         return fini_fail_memory(err, (size_t)(rows * used) * sizeof *copy, "standardised tokens");
     }
     for (int64_t r = 0, at = 0; r < rows; r++) {
@@ -248,12 +247,7 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
         layout(&o->arena, o);
         status = weigh(o, err);
     }
-    if (status) {
-        fini_risk_destroy(o);
-        return status;
-    }
-    *risk = o;
-    return FIN_OK;
+    FINI_HAND_OVER(risk, o, status, fini_risk_destroy);
 }
 
 void fini_risk_destroy(fini_risk *risk)

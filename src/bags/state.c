@@ -451,10 +451,5 @@ fin_status fin_fit_restore(fin_fit **out, const fin_fit_settings *settings,
         status = restore_choice(fit, err);
     if (!status)
         status = fini_fit_finish(fit, err);
-    if (status) {
-        fin_fit_destroy(fit);
-        return status;
-    }
-    *out = fit;
-    return FIN_OK;
+    FINI_HAND_OVER(out, fit, status, fin_fit_destroy);
 }

@@ -18,6 +18,15 @@ fin_status fini_fail(fin_error *err, fin_status status, const char *format, ...)
         if (fini_tried)                                                                            \
             return fini_tried;                                                                     \
     } while (0)
+/* The end of a call that makes an object: it is there, or it is destroyed and the status handed on. */
+#define FINI_HAND_OVER(out, object, status, destroy)                                               \
+    do {                                                                                           \
+        if (status)                                                                                \
+            destroy(object);                                                                       \
+        else                                                                                       \
+            *(out) = (object);                                                                     \
+        return status;                                                                             \
+    } while (0)
 /* For public functions: FIN_ERR_ARGUMENT with the name of the first pointer that is NULL. FINI_NEED(err, task, !n || y): y
  * counts only where there is something in it. */
 #define FINI_NEED(err, ...)                                                                        \
@@ -40,6 +49,11 @@ fin_status fini_fail_memory(fin_error *err, size_t size, const char *what);
 /* 64-byte aligned, through the hooks. fini_free takes NULL. */
 void *fini_alloc(size_t size);
 void fini_free(void *block);
+/* Several of them. */
+#define fini_free_all(...)                                                                         \
+    fini_free_list((void *const[]){__VA_ARGS__},                                                   \
+                   sizeof(void *const[]){__VA_ARGS__} / sizeof(void *))
+void fini_free_list(void *const *blocks, size_t count);
 /* count * size with overflow checked; NULL if it overflows or memory is out. */
 void *fini_alloc_array(int64_t count, size_t size);
 

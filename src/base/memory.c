@@ -59,6 +59,12 @@ void fini_free(void *block)
     release_hook(raw);
 }
 
+void fini_free_list(void *const *blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fini_free(blocks[i]);
+}
+
 void fini_free_at(void *place)
 {
     void *block;

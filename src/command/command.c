@@ -83,9 +83,5 @@ fin_status fin_command_run(const fin_command *command, const fin_pair *pairs, in
     if (!status)
         status = fini_command_perform(command, values, result, progress, err);
     fini_free(values);
-    if (status)
-        fin_result_destroy(result);
-    else
-        *out = result;
-    return status;
+    FINI_HAND_OVER(out, result, status, fin_result_destroy);
 }

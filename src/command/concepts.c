@@ -52,8 +52,7 @@ fin_status fini_concept_tables(const fin_latent *latent, double **tables, fin_er
         memset(seen, 0, (size_t)rows);
         status = meet_all(latent, *tables, seen, room, room + QUERIES, err);
     }
-    fini_free(room);
-    fini_free(seen);
+    fini_free_all(room, seen);
     if (status) {
         fini_free(*tables);
         *tables = NULL;

@@ -110,14 +110,7 @@ typedef struct draws {
 
 static void draws_close(draws *w)
 {
-    fini_free(w->offsets);
-    fini_free(w->location);
-    fini_free(w->tokens);
-    fini_free(w->y);
-    fini_free(w->mean);
-    fini_free(w->bayes);
-    fini_free(w->ends);
-    fini_free(w->weight);
+    fini_free_all(w->offsets, w->location, w->tokens, w->y, w->mean, w->bayes, w->ends, w->weight);
 }
 
 static fin_status draws_open(draws *w, int64_t n, int64_t longest, int64_t d, fin_error *err)

@@ -63,10 +63,7 @@ void fin_result_destroy(fin_result *result)
     if (!result)
         return;
     fini_result_clear(result);
-    fini_free(result->scalars);
-    fini_free(result->series);
-    fini_free(result->notes);
-    fini_free(result);
+    fini_free_all(result->scalars, result->series, result->notes, result);
 }
 
 fin_status fini_result_status(const fin_result *result, fin_error *err)

@@ -31,8 +31,7 @@ static void free_column(const fin_sweep *sweep, struct column *column)
     fini_free(column->value);
     if (column->error != sweep->zeros)
         fini_free(column->error);
-    fini_free(column->hows);
-    fini_free(column->samples);
+    fini_free_all(column->hows, column->samples);
 }
 
 void fin_sweep_destroy(fin_sweep *sweep)

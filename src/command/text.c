@@ -247,10 +247,7 @@ static bool write_sentence(corpus *c, int64_t i, bool test, uint64_t seed)
 
 static void corpus_close(corpus *c)
 {
-    fini_free(c->text);
-    fini_free(c->begin);
-    fini_free(c->end);
-    fini_free(c->mood);
+    fini_free_all(c->text, c->begin, c->end, c->mood);
 }
 
 static fin_status corpus_open(corpus *c, const text_values *v, fin_error *err)

@@ -376,9 +376,7 @@ static fin_status sum_up(const fin_training *t, fin_result *result, const fin_pr
                                   "the summary of the runs");
     else
         status = add_all(&s, progress, err);
-    fini_free(s.ends);
-    fini_free(s.column);
-    fini_free(s.series);
+    fini_free_all(s.ends, s.column, s.series);
     return status;
 }
 

@@ -222,8 +222,7 @@ static fin_status make(fin_training *t, const fin_training_start *start, fin_err
         status = fin_task_set_directions(t->task, own.k_star, own.v_star, err);
     if (!status)
         status = fini_training_make_runs(t, &own, err);
-    fini_free(file.k);
-    fini_free(file.v);
+    fini_free_all(file.k, file.v);
     return status;
 }
 
@@ -261,8 +260,7 @@ void fin_training_destroy(fin_training *t)
     fin_task_destroy(t->task);
     for (int i = 0; i < FINI_LISTS; i++)
         fini_free(t->lists[i].whole);
-    fini_free(t->text);
-    fini_free(t);
+    fini_free_all(t->text, t);
 }
 
 /* ---- what it is ------------------------------------------------------------------------------- */

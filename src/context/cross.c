@@ -203,12 +203,7 @@ fin_status fin_cross_create(fin_cross **cross, const fin_cross_settings *setting
     }
     if (!status)
         status = o->method->load(o, NULL, err);
-    if (status) {
-        fin_cross_destroy(o);
-        return status;
-    }
-    *cross = o;
-    return FIN_OK;
+    FINI_HAND_OVER(cross, o, status, fin_cross_destroy);
 }
 
 void fin_cross_destroy(fin_cross *o)

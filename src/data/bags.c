@@ -199,8 +199,7 @@ fin_status fini_bag_set_create(fin_bag_set **out, fin_error *err)
     fini_notes *notes = fini_alloc(sizeof *notes);
     *out = set;
     if (!set || !notes) {
-        fini_free(set);
-        fini_free(notes);
+        fini_free_all(set, notes);
         *out = NULL;
         return fini_fail_memory(err, sizeof *set + sizeof *notes, "bags");
     }
@@ -313,15 +312,8 @@ void fin_bag_set_destroy(fin_bag_set *set)
     fini_names_close(&set->class_names);
     fini_names_close(&set->features);
     fini_names_close(&set->names);
-    fini_free(set->label);
-    fini_free(set->bag);
-    fini_free(set->group);
-    fini_free(set->rows);
-    fini_free(set->notes);
-    fini_free(set->labels);
-    fini_free(set->offsets);
-    fini_free(set->groups);
-    fini_free(set->tokens);
+    fini_free_all(set->label, set->bag, set->group, set->rows, set->notes, set->labels,
+                  set->offsets, set->groups, set->tokens);
     fin_npz_close(set->npz);
     fini_npy_unmap(&set->map);
     fini_extras_close(set);

@@ -251,8 +251,7 @@ static fin_status labels(fini_arrays *a, fin_bag_set *set, const fin_bags_source
     if (!status)
         status = fini_bags_labels(set, source, &all, err);
     fini_names_close(&all.texts);
-    fini_free(all.value);
-    fini_free(all.text);
+    fini_free_all(all.value, all.text);
     return status;
 }
 

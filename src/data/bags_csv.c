@@ -330,16 +330,8 @@ void fini_long_close(fini_long *t)
     fini_names_close(&t->bags);
     fini_names_close(&t->labels.texts);
     fini_names_close(&t->groups);
-    fini_free(t->kind);
-    fini_free(t->to);
-    fini_free(t->extra);
-    fini_free(t->line);
-    fini_free(t->bag_of);
-    fini_free(t->first_row);
-    fini_free(t->labels.value);
-    fini_free(t->labels.text);
-    fini_free(t->group_of);
-    fini_free(t->place);
+    fini_free_all(t->kind, t->to, t->extra, t->line, t->bag_of, t->first_row, t->labels.value,
+                  t->labels.text, t->group_of, t->place);
     *t = (fini_long){.rows = 0};
 }
 

@@ -200,7 +200,6 @@ fin_status fini_long_extras(const fini_long *t, fin_bag_set *set, const fin_prog
             fini_free(set->extra[k].numbers);
             set->extra[k].numbers = NULL;
         }
-    fini_free(number);
-    fini_free(room.text);
+    fini_free_all(number, room.text);
     return status;
 }

@@ -304,8 +304,7 @@ static fin_status fill(fin_bag_set *set, int64_t k, const column *c, const fin_a
                 &set->extra[k].texts, digits,
                 (size_t)snprintf(digits, sizeof digits, "%lld", (long long)number), err);
     }
-    fini_free(room.text);
-    fini_free(wide.text);
+    fini_free_all(room.text, wide.text);
     return status;
 }
 
@@ -344,8 +343,7 @@ fin_status fini_arrays_extras(const fini_arrays *arrays, fin_bag_set *set,
             (long long)o.wide, o.wide == 1 ? "" : "s", WIDTH_MOST, o.wide == 1 ? "es" : "");
     fini_names_close(&o.names);
     fini_names_close(&o.columns);
-    fini_free(o.column);
-    fini_free(list);
+    fini_free_all(o.column, list);
     return status;
 }
 

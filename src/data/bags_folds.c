@@ -184,9 +184,7 @@ fin_status fini_folds_parse(const char *text, size_t size, const char *label,
         status = finish(&f, set, err);
     if (!status)
         status = fini_folds_groups(set, label, f.repeats, f.fold, err);
-    fini_free(f.seen);
-    fini_free(f.different);
-    fini_free(f.bags.slots);
+    fini_free_all(f.seen, f.different, f.bags.slots);
     if (status) {
         fini_free(f.fold);
         return status;

@@ -502,8 +502,7 @@ static fin_status read_extras(fin_bag_set *set, const fin_bags_source *source,
         status = fini_extras_choose(set, source, &columns, &list, &count, err);
     for (int64_t k = 0; k < count && !status; k++)
         status = fill_extra(&e, set, source, files, rows, list[k], k, err);
-    fini_free(list);
-    fini_free(e.of);
+    fini_free_all(list, e.of);
     fini_names_close(&e.sets);
     fini_names_close(&e.columns);
     return status;
@@ -581,8 +580,7 @@ static fin_status read_folder(fin_bag_set *set, const fin_bags_source *source,
     fini_names_close(&f.files);
     fini_names_close(&f.names);
     fini_long_close(&f.table);
-    fini_free(f.rows);
-    fini_free(f.text);
+    fini_free_all(f.rows, f.text);
     return status;
 }
 
@@ -678,15 +676,12 @@ static fin_status read_one(fin_bag_set *set, const fin_bags_source *source,
     if (!map.base)
         fini_free(block == set->tokens ? NULL : block);
     fini_npy_unmap(&map);
-    fini_free((void *)a.offsets.data);
-    fini_free((void *)a.bag.data);
-    fini_free((void *)a.y.data);
-    fini_free((void *)a.group.data);
+    fini_free_all((void *)a.offsets.data, (void *)a.bag.data, (void *)a.y.data,
+                  (void *)a.group.data);
     fini_names_close(&a.columns);
     fini_names_close(&a.names);
     fini_names_close(&files);
-    fini_free(a.bag_of);
-    fini_free(a.group_of);
+    fini_free_all(a.bag_of, a.group_of);
     fini_h5_shut(&tokens);
     fini_h5_close(file);
     return status;

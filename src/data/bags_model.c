@@ -307,8 +307,6 @@ fin_status fin_model_write(const char *path, const fin_fit *fit, const fin_bag_s
     if (!m.status)
         m.status = gather_tensors(fit, set, &tensors, &tensor_count, letters, err);
     fin_status status = fini_metadata_write(&m, path, tensors, tensor_count);
-    fini_free(letters[0]);
-    fini_free(letters[1]);
-    fini_free(tensors);
+    fini_free_all(letters[0], letters[1], tensors);
     return status;
 }

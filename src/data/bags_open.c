@@ -120,8 +120,7 @@ static void close_arrays(fini_arrays *a)
 {
     fini_names_close(&a->columns);
     fini_names_close(&a->names);
-    fini_free(a->bag_of);
-    fini_free(a->group_of);
+    fini_free_all(a->bag_of, a->group_of);
 }
 
 /* "features" (d, letters) of bytes, padded with NUL or spaces: the columns' names. */

@@ -214,9 +214,7 @@ void fin_checkpoint_close(fin_checkpoint *c)
     if (!c)
         return;
     fin_tensors_close(c->file);
-    fini_free(c->scale.center);
-    fini_free(c->scale.scale);
-    fini_free(c);
+    fini_free_all(c->scale.center, c->scale.scale, c);
 }
 
 fin_status fin_checkpoint_encoder(const fin_checkpoint *c, fin_encoder **encoder, fin_error *err)

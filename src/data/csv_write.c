@@ -48,11 +48,7 @@ fin_status fin_csv_open(const char *path, const char *const *names, int count, f
     fin_status status = fini_output_open(path, false, &csv->output, err);
     if (!status)
         status = write_header(csv->output, names, count, err);
-    if (status)
-        fin_csv_abort(csv);
-    else
-        *out = csv;
-    return status;
+    FINI_HAND_OVER(out, csv, status, fin_csv_abort);
 }
 
 static fin_status write_number(fini_output *output, double number, fin_error *err)

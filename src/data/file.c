@@ -215,11 +215,7 @@ fin_status fini_output_open(const char *path, bool seekable, fini_output **out, 
     } else {
         status = open_temporary(output, mode, err);
     }
-    if (status)
-        fini_output_abort(output);
-    else
-        *out = output;
-    return status;
+    FINI_HAND_OVER(out, output, status, fini_output_abort);
 }
 
 static fin_status remember(fini_output *output, const char *action, int number)

@@ -204,8 +204,6 @@ fin_status fini_names_numbers(fini_names *names, int64_t first, int64_t count, f
 
 void fini_names_close(fini_names *names)
 {
-    fini_free(names->at);
-    fini_free(names->letters);
-    fini_free(names->slots);
+    fini_free_all(names->at, names->letters, names->slots);
     *names = (fini_names){0};
 }

@@ -93,11 +93,7 @@ fin_status fin_npz_open(const char *path, fin_npz **out, fin_error *err)
     fin_status status = open_zip(npz, path, err);
     if (!status)
         status = list_arrays(npz, err);
-    if (status)
-        fin_npz_close(npz);
-    else
-        *out = npz;
-    return status;
+    FINI_HAND_OVER(out, npz, status, fin_npz_close);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

@@ -226,11 +226,7 @@ fin_status fin_npz_create(const char *path, fin_npz_writer **out, fin_error *err
         }
         zip_error_fini(&code);
     }
-    if (status)
-        fin_npz_abort(npz);
-    else
-        *out = npz;
-    return status;
+    FINI_HAND_OVER(out, npz, status, fin_npz_abort);
 }
 
 static fin_status check_array(const fin_npz_writer *npz, const char *name, fin_dtype dtype,
@@ -395,6 +391,5 @@ void fin_npz_abort(fin_npz_writer *npz)
         fini_free(e);
     }
     zip_error_fini(&npz->code);
-    fini_free(npz->chunk);
-    fini_free(npz);
+    fini_free_all(npz->chunk, npz);
 }

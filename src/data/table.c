@@ -185,11 +185,7 @@ static fin_status parse(const char *text, size_t size, const char *label, bool t
     FINI_MAKE(err, "a table", fin_table, table);
     *table = (fin_table){.capacity = capacity, .columns = (int)s.columns};
     fin_status status = fill(table, &s, texts, err);
-    if (status)
-        fin_table_destroy(table);
-    else
-        *out = table;
-    return status;
+    FINI_HAND_OVER(out, table, status, fin_table_destroy);
 }
 
 static fin_status read_file(const char *path, bool texts, fin_table **out, fin_error *err)
@@ -238,8 +234,7 @@ void fin_table_destroy(fin_table *table)
         fini_names_close(&table->texts[j]);
     fini_free(table->texts);
     fini_names_close(&table->names);
-    fini_free(table->values);
-    fini_free(table);
+    fini_free_all(table->values, table);
 }
 
 /* ---- what is in it -------------------------------------------------------------------------- */

@@ -240,11 +240,7 @@ fin_status fini_tensors_open(const char *path, const char *kind, int version, fi
     if (!status)
         status = fini_tensors_list(file, err);
     drop_header(file);
-    if (status)
-        fin_tensors_close(file);
-    else
-        *out = file;
-    return status;
+    FINI_HAND_OVER(out, file, status, fin_tensors_close);
 }
 
 fin_status fin_tensors_open(const char *path, fin_tensor_file **file, fin_error *err)
@@ -259,11 +255,7 @@ void fin_tensors_close(fin_tensor_file *file)
         return;
     drop_header(file);
     json_decref(file->metadata);
-    fini_free(file->entries);
-    fini_free(file->tensors);
-    fini_free(file->data);
-    fini_free(file->copy);
-    fini_free(file);
+    fini_free_all(file->entries, file->tensors, file->data, file->copy, file);
 }
 
 int64_t fin_tensors_count(const fin_tensor_file *file)

@@ -55,8 +55,7 @@ static fin_status order_columns(fin_bag_set *bags, const fin_token_source *sourc
             if (!is_key[j])
                 map->at[next++] = j;
     }
-    fini_free(is_key);
-    fini_free(list);
+    fini_free_all(is_key, list);
     *map = (fini_token_map){.tokens = 1, .inputs = d, .values = d - keys, .at = map->at};
     return status;
 }

@@ -30,19 +30,14 @@ fin_status fini_corpus_open(fin_corpus **corpus, const fini_corpus_kind *kind,
     c->by_token =
         c->masked && (s.readout == FIN_READOUT_TOKENS || kind != &fini_corpus_kind_memory);
     fin_status status = kind->resolve(c, source, err);
-    if (status)
-        fin_corpus_destroy(c);
-    else
-        *corpus = c;
-    return status;
+    FINI_HAND_OVER(corpus, c, status, fin_corpus_destroy);
 }
 
 void fin_corpus_destroy(fin_corpus *corpus)
 {
     if (!corpus)
         return;
-    fini_free(corpus->direction);
-    fini_free(corpus);
+    fini_free_all(corpus->direction, corpus);
 }
 
 void fini_corpus_head(fin_corpus *corpus, int64_t size, int64_t classes)

@@ -254,8 +254,7 @@ fin_status fini_evaluate(const fini_trial *t, fin_evaluation *evaluation,
     if (!status)
         summarise(&o, sums, evaluation);
     fin_examples_close(&o.examples);
-    fini_free(o.answers);
-    fini_free(o.rows);
+    fini_free_all(o.answers, o.rows);
     return status;
 }
 

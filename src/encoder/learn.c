@@ -196,12 +196,7 @@ fin_status fin_learn_create(fin_learn **learn, const fin_learn_settings *setting
         status = fini_learn_head(encoder, o->test, &head, err);
     if (!status)
         status = set_up(o, err);
-    if (status) {
-        fin_learn_destroy(o);
-        return status;
-    }
-    *learn = o;
-    return FIN_OK;
+    FINI_HAND_OVER(learn, o, status, fin_learn_destroy);
 }
 
 void fin_learn_destroy(fin_learn *learn)
@@ -210,8 +205,7 @@ void fin_learn_destroy(fin_learn *learn)
         return;
     fin_examples_close(&learn->examples);
     fini_lbfgs_close(&learn->search);
-    fini_free(learn->row);
-    fini_free(learn->row_numbers);
+    fini_free_all(learn->row, learn->row_numbers);
     fini_arena_close(&learn->arena);
     fini_free(learn);
 }

@@ -47,16 +47,14 @@ fin_status fini_learn_room(fin_learn *learn, int64_t rows, fin_error *err)
     fin_learn_row *row = fini_alloc_array(room, sizeof *row);
     double *numbers = fini_alloc_array(room, FINI_ROW * sizeof *numbers);
     if (!row || !numbers) {
-        fini_free(row);
-        fini_free(numbers);
+        fini_free_all(row, numbers);
         return fini_fail_memory(err, (size_t)room * sizeof *row, "the log of learning");
     }
     if (learn->rows) {
         memcpy(row, learn->row, (size_t)learn->rows * sizeof *row);
         memcpy(numbers, learn->row_numbers, (size_t)learn->rows * FINI_ROW * sizeof *numbers);
     }
-    fini_free(learn->row);
-    fini_free(learn->row_numbers);
+    fini_free_all(learn->row, learn->row_numbers);
     learn->row = row;
     learn->row_numbers = numbers;
     learn->room = room;

@@ -172,11 +172,7 @@ fin_status fin_probe_fit(fin_probe **out, int64_t n, int64_t p, const double *x,
         status = fini_fail_memory(err, (size_t)(n * p) * sizeof *standard, "a probe's features");
     }
     fini_free(standard);
-    if (status)
-        fin_probe_destroy(probe);
-    else
-        *out = probe;
-    return status;
+    FINI_HAND_OVER(out, probe, status, fin_probe_destroy);
 }
 
 fin_status fini_probe_predict(const fin_probe *probe, int64_t n, const double *x, double *out,

@@ -41,9 +41,7 @@ typedef struct part {
 
 static void close_part(part *p)
 {
-    fini_free(p->number);
-    fini_free(p->x);
-    fini_free(p->y);
+    fini_free_all(p->number, p->x, p->y);
 }
 
 /* ---- what is read ---------------------------------------------------------------------------- */

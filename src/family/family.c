@@ -117,20 +117,14 @@ fin_status fin_latent_create(fin_latent **out, const fin_family *family,
     fin_status status = fini_blas_ready(err);
     if (!status)
         status = build(latent, err);
-    if (status) {
-        fin_latent_destroy(latent);
-        return status;
-    }
-    *out = latent;
-    return FIN_OK;
+    FINI_HAND_OVER(out, latent, status, fin_latent_destroy);
 }
 
 void fin_latent_destroy(fin_latent *latent)
 {
     if (!latent)
         return;
-    fini_free(latent->common);
-    fini_free(latent);
+    fini_free_all(latent->common, latent);
 }
 
 /* ---- what it is ------------------------------------------------------------------------------ */

@@ -102,8 +102,7 @@ static fin_status three_predictions(const fini_context *c, int64_t concepts, int
         t->other[0] = attention[all];
         t->third[0] = attention[2 * all];
     }
-    fini_free(posterior);
-    fini_free(room);
+    fini_free_all(posterior, room);
     return status;
 }
 

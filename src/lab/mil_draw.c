@@ -104,10 +104,7 @@ fin_status fini_mil_open(fini_mil_bags *room, const fini_mil_law *law, int64_t n
 
 void fini_mil_close(fini_mil_bags *room)
 {
-    fini_free(room->offsets);
-    fini_free(room->tokens);
-    fini_free(room->labels);
-    fini_free(room->what);
+    fini_free_all(room->offsets, room->tokens, room->labels, room->what);
     *room = (fini_mil_bags){.offsets = NULL};
 }
 

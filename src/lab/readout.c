@@ -26,10 +26,7 @@ typedef struct prompts {
 
 static void close_prompts(prompts *p)
 {
-    fini_free(p->offsets);
-    fini_free(p->token);
-    fini_free(p->hidden);
-    fini_free(p->states);
+    fini_free_all(p->offsets, p->token, p->hidden, p->states);
 }
 
 static int64_t prompt_count(const fin_encoder_shape *shape)
@@ -135,9 +132,7 @@ static fin_status make_rows(fini_readout *o, int kind, const fin_encoder *encode
 
 void fini_readout_close(fini_readout *o)
 {
-    fini_free(o->x);
-    fini_free(o->y);
-    fini_free(o->bayes);
+    fini_free_all(o->x, o->y, o->bayes);
     *o = (fini_readout){.x = NULL};
 }
 

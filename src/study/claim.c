@@ -413,7 +413,6 @@ fin_status fini_claims_list(fin_store *store, const char *name, const fin_study 
         fin_claim claim = describe(study, &study->claims[i], unjudged);
         status = row(user, &claim, err);
     }
-    fini_free(l.seen);
-    fini_free(unjudged);
+    fini_free_all(l.seen, unjudged);
     return status;
 }

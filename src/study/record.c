@@ -135,8 +135,7 @@ static int look_up(void *user)
 static fin_status enter_block(planner *p, const fini_block *block, fin_error *err)
 {
     size_t size = block->command->size;
-    fini_free(p->base);
-    fini_free(p->values);
+    fini_free_all(p->base, p->values);
     p->base = fini_alloc(size);
     p->values = fini_alloc(size);
     p->block = block;
@@ -263,8 +262,7 @@ fin_status fini_store_plan(fin_store *store, const fin_study *study, bool retry,
     sqlite3_progress_handler(store->db, STEPS_A_LOOK, look_up, &p);
     fin_status status = plan_all(&p, err);
     sqlite3_progress_handler(store->db, 0, NULL, NULL);
-    fini_free(p.base);
-    fini_free(p.values);
+    fini_free_all(p.base, p.values);
     if (status == FIN_ERR_CANCELLED) /* between two runs, or by SQLite within a statement */
         fini_fail(err, status, "cancelled after planning %lld of %lld runs; the store is as it was",
                   (long long)p.at, (long long)study->run_count);

@@ -223,12 +223,7 @@ fin_status fini_pool_create(const fin_study *study, int workers, int inner, int6
     pthread_cond_init(&pool->ready, &monotonic);
     pthread_condattr_destroy(&monotonic);
     status = start(pool, values, err);
-    if (status) {
-        fini_pool_destroy(pool);
-        return status;
-    }
-    *out = pool;
-    return FIN_OK;
+    FINI_HAND_OVER(out, pool, status, fini_pool_destroy);
 }
 
 void fini_pool_destroy(fini_pool *pool)

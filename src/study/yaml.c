@@ -342,11 +342,7 @@ fin_status fini_yaml_parse(const char *text, size_t size, const char *label, fin
                            label, (int)FINI_YAML_BYTES);
     else
         status = build(tree, 0, text, size, tree->root, err);
-    if (status)
-        fini_yaml_destroy(tree);
-    else
-        *out = tree;
-    return status;
+    FINI_HAND_OVER(out, tree, status, fini_yaml_destroy);
 }
 
 /* ---- values of --set ------------------------------------------------------------------------ */

@@ -217,12 +217,7 @@ fin_status fin_task_create(fin_task **out, const fin_task_kind *kind,
     else
         fin_settings_defaults(kind->settings, &task->settings, sizeof task->settings);
     fin_status status = build(task, lengths, flags, err);
-    if (status) {
-        fin_task_destroy(task);
-        return status;
-    }
-    *out = task;
-    return FIN_OK;
+    FINI_HAND_OVER(out, task, status, fin_task_destroy);
 }
 
 void fin_task_destroy(fin_task *task)

@@ -581,7 +581,6 @@ fin_status fini_learning_erm(const fini_erm_task *task, const fin_progress *prog
     for (int q = 0; q < 2; q++)
         out->penalty[q] = f.penalty[q];
     fin_task_destroy(f.scores);
-    fini_free(f.scratch);
-    fini_free(f.parts);
+    fini_free_all(f.scratch, f.parts);
     return status;
 }

@@ -258,12 +258,7 @@ fin_status fin_train_create(fin_train **out, const fin_task *task, const fin_for
     t->task = task;
     t->form = form;
     fin_status status = build(t, form_settings, settings, start, err);
-    if (status) {
-        fin_train_destroy(t);
-        return status;
-    }
-    *out = t;
-    return FIN_OK;
+    FINI_HAND_OVER(out, t, status, fin_train_destroy);
 }
 
 void fin_train_destroy(fin_train *t)

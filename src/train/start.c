@@ -194,8 +194,7 @@ static fin_status with_overlaps(const fin_train *t, const fin_overlaps *o, fin_r
     } else {
         status = fini_fail_memory(err, (size_t)d * sizeof *e3, "starting vectors");
     }
-    fini_free(e3);
-    fini_free(e4);
+    fini_free_all(e3, e4);
     without(d, k, NULL);
     without(d, v, NULL);
     return status;
