@@ -109,6 +109,9 @@ int fini_threads_told(void);
 
 /* True if the caller wants to stop. `progress` may be NULL. */
 bool fini_report(const fin_progress *progress, const char *what, double done, double total);
+/* The same as a status: FIN_ERR_CANCELLED. */
+fin_status fini_go_on(const fin_progress *progress, const char *what, double done, double total,
+                      fin_error *err);
 
 /* What one of `count` equal pieces of work says, as a part of the whole. Its progress: {fini_share_report, part}. */
 typedef struct fini_share {

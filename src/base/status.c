@@ -67,6 +67,13 @@ bool fini_report(const fin_progress *progress, const char *what, double done, do
     return progress && progress->report && progress->report(progress->user, what, done, total) != 0;
 }
 
+fin_status fini_go_on(const fin_progress *progress, const char *what, double done, double total,
+                      fin_error *err)
+{
+    return fini_report(progress, what, done, total) ? fini_fail(err, FIN_ERR_CANCELLED, "cancelled")
+                                                    : FIN_OK;
+}
+
 int fini_share_report(void *part, const char *what, double done, double total)
 {
     const fini_share *p = part;

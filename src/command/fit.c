@@ -325,10 +325,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
     FINI_OWN(err, "the trials", trial, t, n, 1);
     memset(t, 0, (size_t)n * sizeof *t);
     for (int64_t i = 0; i < n; i++) {
-        if (fini_report(progress, "fitting", (double)i, (double)n))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        else
-            FINI_TRY(run_trial(v, i, &t[i], &locates, progress, err));
+        FINI_TRY(fini_go_on(progress, "fitting", (double)i, (double)n, err));
+        FINI_TRY(run_trial(v, i, &t[i], &locates, progress, err));
     }
     add_mean(result, "risk", t, 0, n);
     add_mean(result, "mean", t, MEAN, n);

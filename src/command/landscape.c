@@ -238,8 +238,7 @@ static fin_status fill(grid *g, const fin_progress *progress, fin_error *err)
     for (int64_t i = 0; i < g->side; i++) {
         for (int64_t j = 0; j < g->side; j++)
             FINI_TRY(point(g, i, j, err));
-        if (fini_report(progress, "landscape", (double)i, (double)g->side))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "landscape", (double)i, (double)g->side, err));
     }
     if (!g->any)
         return fini_fail(err, FIN_ERR_ARGUMENT,

@@ -331,11 +331,9 @@ static fin_status draw_all(work *w, const fin_latent *latent, const fin_progress
     s.z = s.values + sizes[1];
     double *features = keys ? s.z + sizes[2] : NULL;
     for (int64_t first = 0; first < total; first += n) {
-        if (fini_report(progress, "sequences", (double)first, (double)total))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        else
-            FINI_TRY(one_block(w, latent, &s, first, total - first < n ? total - first : n,
-                               features, err));
+        FINI_TRY(fini_go_on(progress, "sequences", (double)first, (double)total, err));
+        FINI_TRY(
+            one_block(w, latent, &s, first, total - first < n ? total - first : n, features, err));
     }
     return FIN_OK;
 }

@@ -533,8 +533,7 @@ static fin_status many(fin_points *points, fin_sweep *sweep, const fin_progress 
     for (int64_t from = 0; from < points->n; from += BLOCK) {
         int64_t count = points->n - from < BLOCK ? points->n - from : BLOCK;
         FINI_TRY(one_block(f, points, from, count, sweep, err));
-        if (fini_report(progress, "risk", (double)(from + count), (double)points->n))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "risk", (double)(from + count), (double)points->n, err));
     }
     return FIN_OK;
 }

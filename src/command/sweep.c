@@ -195,8 +195,8 @@ static fin_status one_point(walk *w, bool follows, fin_error *err)
     fini_result_follow(result, follows ? w->results[other] : NULL, w->values[other]);
     FINI_TRY(fini_command_perform(w->command, w->values[me], result, &progress, err));
     keep(w->sweep, w->point, result);
-    if (fini_report(w->whole, w->command->name, (double)w->point + 1, (double)w->sweep->n))
-        return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+    FINI_TRY(
+        fini_go_on(w->whole, w->command->name, (double)w->point + 1, (double)w->sweep->n, err));
     return FIN_OK;
 }
 

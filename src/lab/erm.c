@@ -336,10 +336,8 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     if (w->v->own.sandwich > 0)
         FINI_TRY(predict(w, result, err));
     for (int64_t i = 0; i < count; i++) {
-        if (fini_report(progress, "learning", (double)i, (double)count))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        else
-            FINI_TRY(one_set(w, i, err));
+        FINI_TRY(fini_go_on(progress, "learning", (double)i, (double)count, err));
+        FINI_TRY(one_set(w, i, err));
     }
     add_all(w, kappa, result);
     return FIN_OK;

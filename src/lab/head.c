@@ -262,10 +262,8 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     int64_t count = w->v->own.repetitions;
     fini_mixed_truth(&w->model, &w->world, 0, 0, w->best);
     for (int64_t i = 0; i < count; i++) {
-        if (fini_report(progress, "learning", (double)i, (double)count))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        else
-            FINI_TRY(once(w, i, err));
+        FINI_TRY(fini_go_on(progress, "learning", (double)i, (double)count, err));
+        FINI_TRY(once(w, i, err));
     }
     add_all(w, result);
     return FIN_OK;

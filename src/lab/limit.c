@@ -203,8 +203,7 @@ static fin_status measure(fini_limit *w, fin_result *result, const fin_progress 
                               fin_error *) = {one_gain, fini_limit_one_ratio, one_dimension};
     for (int64_t i = 0; i < w->v->contexts; i++) {
         FINI_TRY(one[w->v->measure](w, i, progress, err));
-        if (fini_report(progress, "limit", (double)i, (double)w->v->contexts))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "limit", (double)i, (double)w->v->contexts, err));
     }
     add_results(w, result);
     return FIN_OK;

@@ -224,8 +224,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     double n = (double)v->n;
     closed_forms(w);
     for (int64_t i = 0; i < v->repetitions; i++) {
-        if (fini_report(progress, "learning", (double)i, (double)v->repetitions))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "learning", (double)i, (double)v->repetitions, err));
         if (!learn(w, i))
             return fini_fail(err, FIN_ERR_NUMERIC,
                              "n = %lld sequences do not determine the parameters; a larger n does",

@@ -185,8 +185,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     fin_random r;
     uint64_t seed = fini_lab_seed(v->seed, v->L, 0);
     for (int64_t i = 0; i < v->draws; i++) {
-        if (fini_report(progress, "drawing", (double)i, (double)v->draws))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "drawing", (double)i, (double)v->draws, err));
         fin_random_open(&r, seed, FINI_STREAM_LIPSCHITZ, (uint64_t)i);
         one(w, &r);
     }

@@ -199,10 +199,8 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
         return fini_fail_memory(err, (size_t)n * sizeof *t, "the trials");
     FINI_TRY(fini_mil_open(&room, law, most, err));
     for (int64_t i = 0; i < n; i++) {
-        if (fini_report(progress, "fitting", (double)i, (double)n))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
-        else
-            FINI_TRY(run_trial(v, i, &room, mean, score, &t[i], progress, err));
+        FINI_TRY(fini_go_on(progress, "fitting", (double)i, (double)n, err));
+        FINI_TRY(run_trial(v, i, &room, mean, score, &t[i], progress, err));
     }
     add_means(result, t, n);
     if (!known)

@@ -236,8 +236,7 @@ fin_status fini_mixed_search(fini_mixed_fit *fit, const fini_mixed_rows *rows, d
     double before = INFINITY;
     for (*taken = 0; *taken < steps && !status;) {
         int64_t left = steps - *taken;
-        if (fini_report(progress, "descending", (double)*taken, (double)steps))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "descending", (double)*taken, (double)steps, err));
         fit->most = left < LM_STEPS ? left : LM_STEPS;
         fini_mixed_fit_run(fit, rows, theta);
         *taken += fit->steps + 1;

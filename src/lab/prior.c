@@ -266,8 +266,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     fill_alias(w);
     double n = (double)v->n, bayes = cross_entropy(w, w->a);
     for (int64_t i = 0; i < v->repetitions; i++) {
-        if (fini_report(progress, "learning priors", (double)i, (double)v->repetitions))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "learning priors", (double)i, (double)v->repetitions, err));
         draw(w, i);
         lost += !learn(w);
         for (int64_t j = 0; j < w->D; j++)

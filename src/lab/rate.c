@@ -269,8 +269,7 @@ static fin_status add_all(work *w, fin_result *result, const fin_progress *progr
     int64_t contexts = fini_rate_contexts(w->v);
     for (int64_t i = 0; i < contexts; i++) {
         FINI_TRY(one_context(w, i, progress, err));
-        if (fini_report(progress, "rate", (double)i, (double)contexts))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "rate", (double)i, (double)contexts, err));
     }
     add_root(result, "rmse", &w->parts[ERROR]);
     add_mean(result, "scaled", &w->parts[ERROR], (double)w->v->L);

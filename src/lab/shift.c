@@ -160,8 +160,7 @@ static fin_status measure(void *user, fin_result *result, const fin_progress *pr
     add_extremal(w, result);
     for (int64_t i = 0; i < count && !status; i++) {
         double a, b;
-        if (fini_report(progress, "learning", (double)i, (double)count))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "learning", (double)i, (double)count, err));
         fini_mixed_draw(&w->train, FINI_STREAM_SMALL, (uint64_t)(i * w->train.n));
         fini_mixed_draw(&w->test, FINI_STREAM_SMALL_TEST, (uint64_t)i << 32);
         status = fini_mixed_learn(&w->fit, &loss, w->best, w->theta, err);

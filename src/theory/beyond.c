@@ -238,8 +238,7 @@ fin_status fin_risk_best(const fin_task *task, const fin_form *form,
         FINI_TRY(by_turns(&s, err));
         if (i == 0 || s.p.s.risk < (1 - 1e-9) * least.p.s.risk) /* of equals the first */
             least = s;
-        if (fini_report(progress, "best", i, STARTS))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(progress, "best", i, STARTS, err));
     }
     FINI_TRY(polish(&least, err));
     *best = (fin_best){.at = least.p.s.at,
@@ -317,8 +316,8 @@ fin_status fin_stationary_search(const fin_task *task, const fin_form *form,
         FINI_TRY(walk(&q, i & 1, &p, err)); /* both ways: minima are found more surely */
         if (p.norm <= 1e-9 * p.largest)
             FINI_TRY(add(&q, &p, most, points, count, err));
-        if (fini_report(progress, "stationary points", (double)i, 8.0 * (double)tries->count))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(
+            fini_go_on(progress, "stationary points", (double)i, 8.0 * (double)tries->count, err));
     }
     qsort(points, (size_t)fini_least(*count, most), sizeof *points, by_risk);
     return FIN_OK;

@@ -220,8 +220,7 @@ static fin_status settle(map *m, place *p, fin_error *err)
             at[i] = at[i + 1];
             f[i] = f[i + 1];
         }
-        if (fini_report(m->progress, "fixed point", (double)++m->rounds, ROUNDS))
-            return fini_fail(err, FIN_ERR_CANCELLED, "cancelled");
+        FINI_TRY(fini_go_on(m->progress, "fixed point", (double)++m->rounds, ROUNDS, err));
     }
     return fini_fail(
         err, FIN_ERR_NUMERIC,
