@@ -57,6 +57,20 @@ def plain():
     return one, more
 
 
+def spans(pairs):
+    """(first, last, where the target of the first stands), and the targets: of characters close together. Between them
+    stands a character for itself."""
+    out, to = [], []
+    for c, target in pairs:
+        if out and c - out[-1][1] <= 4:
+            to += range(out[-1][1] + 1, c)
+        else:
+            out.append([c, c, len(to)])
+        to.append(target)
+        out[-1][1] = c
+    return out, to
+
+
 def width():
     """Forms that differ from another character in width, or in whether a line may end there."""
     out = []
@@ -73,10 +87,10 @@ def table(name, kind, rows, comment):
     print(f"\n/* {comment} */\nstatic const {kind} {name}[] = {{")
     line = "   "
     for row in rows:
-        text = [hex(v) if v > 9 else str(v) for v in row]
+        text = [hex(v) if v > 9 else str(v) for v in (row if isinstance(row, (list, tuple)) else [row])]
         if kind == "fini_several":
             text[1:] = ["{" + ", ".join(text[1:]) + "}"]
-        item = " {" + ", ".join(text) + "},"
+        item = " " + ", ".join(text) + "," if kind == "fini_char" else " {" + ", ".join(text) + "},"
         if len(line) + len(item) > 100:
             print(line)
             line = "   "
@@ -96,7 +110,9 @@ def main():
           "Cc, Cf, Co, Cs.")
     table("spaces", "fini_range", ranges(lambda x: u.category(x)[0] == "Z"), "Z*: Zs, and ends of lines and paragraphs.")
     table("lower", "fini_run", runs(lower()), "Simple lower case.")
-    table("plain", "fini_run", runs(one), "Without marks: one character.")
+    places, to = spans(one)
+    table("plain", "fini_span", places, "Without marks: one character, which stands in plain_to.")
+    table("plain_to", "fini_char", to, "In the order of the spans.")
     table("plain_more", "fini_several", more, "Without marks: two or three.")
     table("width", "fini_run", runs(width()), "Wide, narrow and unbreakable forms.")
 

@@ -1,5 +1,5 @@
-/* Characters of Unicode, as tokenizers ask for them. Tables are of ranges and runs, found by
- * bisection; ASCII is answered before. */
+/* Characters of Unicode, as tokenizers ask for them. Tables are of ranges, runs and spans, found
+ * by bisection; ASCII is answered before. */
 #include "text/text.h"
 
 typedef struct fini_range {
@@ -9,6 +9,9 @@ typedef struct fini_run {
     fini_char first, last, step;
     int32_t move;
 } fini_run;
+typedef struct fini_span {
+    fini_char first, last, at;
+} fini_span;
 typedef struct fini_several {
     fini_char from, to[3];
 } fini_several;
@@ -137,6 +140,8 @@ int fini_char_plain(fini_char c, fini_char to[3])
                 to[count] = plain_more[i].to[count];
             return count;
         }
-    to[0] = moved(plain, COUNT(plain), c);
+    size_t at = search(plain, sizeof *plain, COUNT(plain), c);
+    if (at < COUNT(plain) && plain[at].first <= c)
+        to[0] = plain_to[plain[at].at + c - plain[at].first];
     return 1;
 }
