@@ -26,6 +26,11 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_SIGNAL = 128 };
             return cli_tried;                                                                      \
     } while (0)
 
+/* Before the declaration of a local: what is called with its address where its block ends; free() of it. */
+#define CLI_AT_END(close) __attribute__((cleanup(close)))
+#define CLI_FREED CLI_AT_END(cli_free_at)
+void cli_free_at(void *place);
+
 /* ---- commands and options ------------------------------------------------------------------- */
 
 /* An option that is not a row of a settings table. */

@@ -13,6 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+void cli_free_at(void *place)
+{
+    void *block;
+    memcpy(&block, place, sizeof block);
+    free(block);
+}
+
 bool cli_output_closed(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -374,10 +374,10 @@ static fin_status apply_point(const plan *p, cli_args *args, int64_t point, fin_
                     p->columns[k].texts
                         ? p->columns[k].texts[point]
                         : cli_number(p->columns[k].numbers[point], text[k], sizeof text[k]));
-    fin_status status =
-        fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, err);
+    CLI_TRY(
+        fin_command_apply(args->settings, args->values, args->pairs, args->pair_count, NULL, err));
     args->pair_count = given;
-    return status;
+    return FIN_OK;
 }
 
 /* What is shown of the settings is that of the first point, with "auto" worked out. */

@@ -98,18 +98,17 @@ static fin_status read_lists(attend_data *data, const cli_args *args, fin_error 
                *sequence = cli_get(args, "sequence");
     const attend_list *const others[] = {&data->value, &data->sequence, NULL};
     const attend_source *context = &data->context;
-    fin_status status = attend_list_read(context, "--value", value, NULL, &data->value, err);
-    if (!status && sequence) {
-        status = attend_list_read(context, "--sequence", sequence, others, &data->sequence, err);
-        if (!status && data->sequence.count != 1)
-            status = cli_status(err, FIN_ERR_ARGUMENT, "--sequence '%.60s': one column is needed",
-                                sequence);
+    CLI_TRY(attend_list_read(context, "--value", value, NULL, &data->value, err));
+    if (sequence) {
+        CLI_TRY(attend_list_read(context, "--sequence", sequence, others, &data->sequence, err));
+        if (data->sequence.count != 1)
+            return cli_status(err, FIN_ERR_ARGUMENT, "--sequence '%.60s': one column is needed",
+                              sequence);
     }
-    if (!status)
-        status = attend_list_read(context, "--key", key, others, &data->key, err);
+    CLI_TRY(attend_list_read(context, "--key", key, others, &data->key, err));
     data->dk = data->key.count;
     data->dv = data->value.count;
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_context(attend_data *data, const cli_args *args, int64_t *rows,
@@ -118,14 +117,14 @@ static fin_status read_context(attend_data *data, const cli_args *args, int64_t 
     CLI_TRY(attend_source_open(&data->context, args->operand[0], err));
     CLI_TRY(read_lists(data, args, err));
     const attend_list *const all[] = {&data->key, &data->value, &data->sequence, NULL};
-    fin_status status = count_rows(&data->context, all, rows, err);
-    if (!status && *rows == 0)
-        status = cli_status(err, FIN_ERR_FORMAT, "%.200s has no rows; at least one token is needed",
-                            data->context.label);
+    CLI_TRY(count_rows(&data->context, all, rows, err));
+    if (*rows == 0)
+        return cli_status(err, FIN_ERR_FORMAT, "%.200s has no rows; at least one token is needed",
+                          data->context.label);
     data->sequences = data->sequence.count ? 0 : 1;
-    if (!status && data->sequence.count)
-        status = attend_add_labels(data, &data->context, &data->sequence, *rows, err);
-    return status;
+    if (data->sequence.count)
+        CLI_TRY(attend_add_labels(data, &data->context, &data->sequence, *rows, err));
+    return FIN_OK;
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */

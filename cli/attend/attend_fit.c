@@ -150,17 +150,17 @@ static fin_status grow(attend_fit *fit, part *p, fin_error *err)
     int64_t m = fit->curve_of_queries ? answered(fit, p) : 0;
     if (fit->curve_of_queries && m == 0)
         return FIN_OK;
-    fin_status status = fin_cross_prefix(p->cross, m, m ? p->query : NULL, m ? p->answers : NULL,
-                                         p->error, p->score, cli_progress(), err);
+    CLI_TRY(fin_cross_prefix(p->cross, m, m ? p->query : NULL, m ? p->answers : NULL, p->error,
+                             p->score, cli_progress(), err));
     int64_t weight = m ? m : 1, count = p->n + (m > 0);
-    for (int64_t l = 0; l < count && !status; l++) {
+    for (int64_t l = 0; l < count; l++) {
         if (!isfinite(p->error[l]))
             continue; /* nothing to attend to */
         fit->curve_error[l] += (double)weight * p->error[l];
         fit->curve_score[l] += (double)weight * p->score[l];
         fit->curve_count[l] += weight;
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status weigh(attend_fit *fit, const part *p, fin_error *err)
@@ -287,20 +287,17 @@ fin_status attend_fit_run(attend_fit *fit, cli_args *args, attend_data *data, fi
     fin_cross_settings *s = &fit->settings;
     s->scale = s->prior = s->noise = s->temperature = 1;
     s->level = fin_is_auto(s->level) ? 1 : s->level;
-    fin_status status = check_memory(fit, cli_get(args, "tune") != NULL, err);
-    if (!status)
-        status = attend_choose(fit, args, err);
-    if (!status)
-        status = take_results(fit, err);
-    if (!status)
-        status = every(fit, err);
+    CLI_TRY(check_memory(fit, cli_get(args, "tune") != NULL, err));
+    CLI_TRY(attend_choose(fit, args, err));
+    CLI_TRY(take_results(fit, err));
+    CLI_TRY(every(fit, err));
     fit->has_evidence = fit->has_evidence && fit->settings.form == FIN_CROSS_CME;
-    if (!status && fit->jitter > 0)
+    if (fit->jitter > 0)
         attend_note(data,
                     "%.3g was added to the noise of %lld sequence%s, so that rounding leaves the "
                     "matrix positive definite; a larger --noise is better",
                     fit->jitter, (long long)fit->jittered, fit->jittered == 1 ? "" : "s");
-    return status;
+    return FIN_OK;
 }
 
 void attend_fit_close(attend_fit *fit)

@@ -395,18 +395,16 @@ static fin_status write_csv(const char *path, const attend_fit *fit, fin_error *
     bool curve = fit->grows, answers = !curve && fit->predicts;
     const attend_rows *rows = curve ? NULL : answers ? &data->queries : &data->tokens;
     int64_t count = curve ? fit->lengths : rows->count;
-    int64_t *order = malloc((size_t)(count + 1) * sizeof *order);
+    CLI_FREED int64_t *order = malloc((size_t)(count + 1) * sizeof *order);
     if (!order)
         return cli_status_memory(err, 8.0 * (double)count, "the order of the rows");
     for (int64_t i = 0; i < count; i++)
         order[rows ? rows->row[i] : i] = i;
-    fin_status status = cli_write_rows(path,
-                                       curve     ? tell_length
-                                       : answers ? tell_answer
-                                                 : tell_left_out,
-                                       &(listing){fit, order}, count, err);
-    free(order);
-    return status;
+    return cli_write_rows(path,
+                          curve     ? tell_length
+                          : answers ? tell_answer
+                                    : tell_left_out,
+                          &(listing){fit, order}, count, err);
 }
 
 /* Rows as they stand in `rows`: numbers of the file's rows come along as an array. */

@@ -86,13 +86,9 @@ fin_status attend_add_labels(attend_data *data, const attend_source *source,
 {
     int64_t known = data->sequences, total = known;
     double *label = realloc(data->label, (size_t)(known + rows + 1) * sizeof *label);
-    fin_status status =
-        label ? FIN_OK : cli_status_memory(err, 8.0 * (double)(known + rows), "the sequences");
+    CLI_TRY(label ? FIN_OK : cli_status_memory(err, 8.0 * (double)(known + rows), "the sequences"));
     data->label = label ? label : data->label;
-    if (!status)
-        status = check_words(source, &source->column[list->at[0]], err);
-    if (status)
-        return status;
+    CLI_TRY(check_words(source, &source->column[list->at[0]], err));
     for (int64_t i = 0; i < rows; i++) {
         double x = attend_label(data, source, list, i);
         if (!isfinite(x))

@@ -118,7 +118,7 @@ static fin_status rank_tokens(located *l, fin_error *err)
     int64_t longest = 0;
     for (int64_t i = 0; i < l->from.bags->n; i++)
         longest = bag_size(l, i) > longest ? bag_size(l, i) : longest;
-    ranked *rows = malloc((size_t)longest * sizeof *rows);
+    CLI_FREED ranked *rows = malloc((size_t)longest * sizeof *rows);
     if (!rows)
         return cli_status_memory(err, 16.0 * (double)longest, "the ranks");
     for (int64_t i = 0; i < l->from.bags->n; i++) {
@@ -131,7 +131,6 @@ static fin_status rank_tokens(located *l, fin_error *err)
         for (int64_t t = 0; t < size; t++)
             l->order[first + t] = rows[t].token;
     }
-    free(rows);
     return FIN_OK;
 }
 
@@ -147,14 +146,12 @@ static bool any_number(const double *x, size_t count)
 static fin_status flip(const located *l, const double *score, fin_flipping *to, fin_error *err)
 {
     size_t count = (size_t)l->from.tokens;
-    double *size = malloc(count * sizeof *size + 8);
+    CLI_FREED double *size = malloc(count * sizeof *size + 8);
     if (!size)
         return cli_status_memory(err, 8.0 * (double)count, "the scores");
     for (size_t t = 0; t < count; t++)
         size[t] = l->from.classes ? score[t] : fabs(score[t]);
-    fin_status status = fin_fit_flipping(l->from.fit, l->from.bags, size, to, cli_progress(), err);
-    free(size);
-    return status;
+    return fin_fit_flipping(l->from.fit, l->from.bags, size, to, cli_progress(), err);
 }
 
 static fin_status find_evidence(located *l, fin_error *err)
@@ -359,7 +356,7 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
 {
     cli_npz z;
     int64_t count = l->lines;
-    int64_t *whole = malloc((size_t)count * 3 * sizeof *whole + 8);
+    CLI_FREED int64_t *whole = malloc((size_t)count * 3 * sizeof *whole + 8);
     const struct {
         const char *name;
         const double *of; /* (tokens) or NULL */
@@ -369,8 +366,9 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
                  {"evidence", l->change},
                  {"alone", l->only}};
     enum { ARRAYS = sizeof array / sizeof *array };
-    double *real = malloc((size_t)count * (ARRAYS + (size_t)l->extras) * sizeof *real + 8);
-    extra_column *columns = malloc((size_t)(l->extras + 1) * sizeof *columns);
+    CLI_FREED double *real =
+        malloc((size_t)count * (ARRAYS + (size_t)l->extras) * sizeof *real + 8);
+    CLI_FREED extra_column *columns = malloc((size_t)(l->extras + 1) * sizeof *columns);
     fin_status status = whole && real && columns
                             ? FIN_OK
                             : cli_status_memory(err, 64.0 * (double)count, "the arrays");
@@ -396,9 +394,6 @@ static fin_status write_npz(const located *l, const char *path, fin_error *err)
         add_extras(l, &z, columns, real + ARRAYS * count);
         status = cli_npz_close(&z);
     }
-    free(columns);
-    free(whole);
-    free(real);
     return status;
 }
 

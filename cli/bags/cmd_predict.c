@@ -117,39 +117,32 @@ static fin_status write_npz(const predictions *p, const char *path, fin_error *e
     cli_npz z;
     const fit_answer *a = &p->from;
     const int64_t *n = &p->n, both[] = {p->n, p->width};
-    int64_t *class = malloc((size_t)p->n * sizeof *class);
-    double *ends = malloc(2 * (size_t)p->n * sizeof *ends);
-    if (!class || !ends) {
-        free(class);
-        free(ends);
+    CLI_FREED int64_t *class = malloc((size_t)p->n * sizeof *class);
+    CLI_FREED double *ends = malloc(2 * (size_t)p->n * sizeof *ends);
+    if (!class || !ends)
         return cli_status_memory(err, 24.0 * (double)p->n, "the arrays");
-    }
     for (int64_t i = 0; i < p->n; i++) {
         class[i] = best_class(p, i);
         for (int k = 0; k < 2 && p->ends; k++)
             ends[k * p->n + i] = p->ends[2 * i + k];
     }
-    fin_status status = cli_npz_open(&z, path, err);
-    if (!status) {
-        if (a->classes)
-            cli_npz_add(&z, "class", FIN_I64, 1, n, class);
-        cli_npz_add(&z, a->classes ? "probability" : "mean", FIN_F64, a->classes ? 2 : 1, both,
-                    p->mean);
-        cli_npz_add(&z, "sd", FIN_F64, a->classes ? 2 : 1, both, p->sd);
-        if (!a->classes) {
-            cli_npz_add(&z, "low90", FIN_F64, 1, n, ends);
-            cli_npz_add(&z, "high90", FIN_F64, 1, n, ends + p->n);
-        }
-        if (a->labels)
-            cli_npz_add(&z, "y", FIN_F64, 1, n, a->labels);
-        cli_npz_names(&z, "bag", p->n, fit_bag_name, a->set);
-        if (a->classes)
-            cli_npz_names(&z, "classes", p->width, fit_class_name, a->class_names);
-        status = cli_npz_close(&z);
+    CLI_TRY(cli_npz_open(&z, path, err));
+    if (a->classes)
+        cli_npz_add(&z, "class", FIN_I64, 1, n, class);
+    cli_npz_add(&z, a->classes ? "probability" : "mean", FIN_F64, a->classes ? 2 : 1, both,
+                p->mean);
+    cli_npz_add(&z, "sd", FIN_F64, a->classes ? 2 : 1, both, p->sd);
+    if (!a->classes) {
+        cli_npz_add(&z, "low90", FIN_F64, 1, n, ends);
+        cli_npz_add(&z, "high90", FIN_F64, 1, n, ends + p->n);
     }
-    free(class);
-    free(ends);
-    return status;
+    if (a->labels)
+        cli_npz_add(&z, "y", FIN_F64, 1, n, a->labels);
+    cli_npz_names(&z, "bag", p->n, fit_bag_name, a->set);
+    if (a->classes)
+        cli_npz_names(&z, "classes", p->width, fit_class_name, a->class_names);
+    CLI_TRY(cli_npz_close(&z));
+    return FIN_OK;
 }
 
 static const char score_form[] =

@@ -125,7 +125,7 @@ static fin_status find_ids(fit_run *run, fin_error *err)
     int64_t rows = bags->offsets[bags->n] - bags->offsets[0];
     if (fin_ranks() > 1 || rows < ROWS_LEAST || rows == bags->n)
         return FIN_OK;
-    double *room = malloc((size_t)rows * sizeof *room);
+    CLI_FREED double *room = malloc((size_t)rows * sizeof *room);
     if (!room)
         return cli_status_memory(err, 8.0 * (double)rows, "a column");
     for (int64_t j = bags->d - 1; j >= 0; j--)
@@ -136,7 +136,6 @@ static fin_status find_ids(fit_run *run, fin_error *err)
             run->marks++;
             run->first_mark = j;
         }
-    free(room);
     return FIN_OK;
 }
 

@@ -46,18 +46,13 @@ static void note_columns(fit_answer *answer, int64_t *outside, const double *low
 static fin_status look_outside(fit_answer *answer, fin_error *err)
 {
     size_t d = (size_t)answer->bags->d;
-    int64_t *outside = calloc(d, sizeof *outside);
-    double *low = calloc(2 * d, sizeof *low);
-    fin_status status = FIN_OK;
+    CLI_FREED int64_t *outside = calloc(d, sizeof *outside);
+    CLI_FREED double *low = calloc(2 * d, sizeof *low);
     if (!outside || !low)
-        status = cli_status_memory(err, 24.0 * (double)d, "the columns");
-    if (!status)
-        status = fin_fit_outside(answer->fit, answer->bags, outside, low, low + d, err);
-    if (!status)
-        note_columns(answer, outside, low, low + d);
-    free(outside);
-    free(low);
-    return status;
+        return cli_status_memory(err, 24.0 * (double)d, "the columns");
+    CLI_TRY(fin_fit_outside(answer->fit, answer->bags, outside, low, low + d, err));
+    note_columns(answer, outside, low, low + d);
+    return FIN_OK;
 }
 
 fin_status fit_answer_look(fit_answer *answer, fin_error *err)

@@ -183,19 +183,13 @@ static fin_status set_apart(tuning *t, fin_error *err)
     fin_token_part part = {.folds = 5};
     if (t->settings.patience == 0)
         return FIN_OK;
-    fin_status status = fin_token_set_part(&t->learnt, t->data.train, &part, err);
+    CLI_TRY(fin_token_set_part(&t->learnt, t->data.train, &part, err));
     part.test = 1;
-    if (!status)
-        status = every_class(t, err);
-    if (!status)
-        status = fin_token_set_part(&t->watched, t->data.train, &part, err);
-    if (!status)
-        status = fin_corpus_memory(&t->learnt_from, &t->plan.corpus,
-                                   fin_token_set_memory(t->learnt), 0, err);
-    if (!status)
-        status =
-            fin_corpus_memory(&t->watch, &t->plan.corpus, fin_token_set_memory(t->watched), 0, err);
-    return status;
+    CLI_TRY(every_class(t, err));
+    CLI_TRY(fin_token_set_part(&t->watched, t->data.train, &part, err));
+    CLI_TRY(fin_corpus_memory(&t->learnt_from, &t->plan.corpus, fin_token_set_memory(t->learnt), 0,
+                              err));
+    return fin_corpus_memory(&t->watch, &t->plan.corpus, fin_token_set_memory(t->watched), 0, err);
 }
 
 /* The encoder of the file with a head for the labels, and its weights but for heads. */

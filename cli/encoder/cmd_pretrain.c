@@ -242,25 +242,24 @@ static fin_status open_all(pretraining *p, fin_error *err)
     cli_args *args = p->args;
     const char *resume = cli_get(args, "resume"), *lengths = cli_get(args, "lengths");
     char mark[ENCODER_OPTION];
-    fin_status status = resume ? open_old(p, resume, err) : open_new(p, err);
-    if (!status && lengths && p->plan.from != ENCODER_FAMILY)
-        status = cli_status(err, FIN_ERR_ARGUMENT,
-                            "--lengths is for families, and this was trained on %.200s",
-                            encoder_plan_name(&p->plan));
-    if (!status && lengths)
-        status = encoder_lengths_read(lengths, p->length, &p->lengths, err);
+    CLI_TRY(resume ? open_old(p, resume, err) : open_new(p, err));
+    if (lengths && p->plan.from != ENCODER_FAMILY)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--lengths is for families, and this was trained on %.200s",
+                          encoder_plan_name(&p->plan));
+    if (lengths)
+        CLI_TRY(encoder_lengths_read(lengths, p->length, &p->lengths, err));
     int64_t stop = encoder_get(args)->pause.stop_at;
-    if (!status && !fin_is_auto((double)stop) && stop < fin_learn_step(p->learn))
-        status = cli_status(err, FIN_ERR_ARGUMENT,
-                            "--stop-at %lld lies behind: %lld steps have been made",
-                            (long long)stop, (long long)fin_learn_step(p->learn));
-    if (!status)
-        encoder_plan_entries(&p->entries, &p->plan);
-    if (!status && *encoder_data_mark(&p->data, mark))
+    if (!fin_is_auto((double)stop) && stop < fin_learn_step(p->learn))
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "--stop-at %lld lies behind: %lld steps have been made", (long long)stop,
+                          (long long)fin_learn_step(p->learn));
+    encoder_plan_entries(&p->entries, &p->plan);
+    if (*encoder_data_mark(&p->data, mark))
         encoder_entry(&p->entries, "data.mark", mark);
-    if (!status && p->entries.failed)
-        status = cli_status_memory(err, 1e5, "the settings");
-    return status;
+    if (p->entries.failed)
+        return cli_status_memory(err, 1e5, "the settings");
+    return FIN_OK;
 }
 
 /* ---- learning ------------------------------------------------------------------------------- */

@@ -187,14 +187,11 @@ static fin_status probe_layers(probing *p, fin_error *err)
 static fin_status show_images(const probing *p, const char *path, fin_error *err)
 {
     encoder_plan masked = p->plan;
-    encoder_data data = {0};
+    CLI_AT_END(encoder_data_close) encoder_data data = {0};
     masked.corpus.objective = FIN_OBJECTIVE_MASKED;
     masked.data.per_class = 0;
-    fin_status status = encoder_data_open(&data, &masked, fin_checkpoint_scale(p->file), err);
-    if (!status)
-        status = encoder_reconstruct(path, p->encoder, &masked, &data, err);
-    encoder_data_close(&data);
-    return status;
+    CLI_TRY(encoder_data_open(&data, &masked, fin_checkpoint_scale(p->file), err));
+    return encoder_reconstruct(path, p->encoder, &masked, &data, err);
 }
 
 /* A file has so many sequences; of families there are always more. */

@@ -32,12 +32,12 @@ static fin_status cut_folds(encoder_data *data, const encoder_plan *plan, fin_er
                            .fold = s->test_fold,
                            .per_class = s->per_class,
                            .seed = (uint64_t)plan->seed};
-    fin_status status = fin_token_set_part(&data->train, data->all, &part, err);
+    CLI_TRY(fin_token_set_part(&data->train, data->all, &part, err));
     part.test = 1;
     part.per_class = 0;
-    if (!status && s->test_folds > 1)
-        status = fin_token_set_part(&data->test, data->all, &part, err);
-    return status;
+    if (s->test_folds > 1)
+        CLI_TRY(fin_token_set_part(&data->test, data->all, &part, err));
+    return FIN_OK;
 }
 
 fin_status encoder_data_open(encoder_data *data, const encoder_plan *plan,
@@ -45,27 +45,24 @@ fin_status encoder_data_open(encoder_data *data, const encoder_plan *plan,
 {
     const fin_corpus_settings *s = &plan->corpus;
     uint64_t seed = (uint64_t)plan->seed;
-    fin_status status;
     memset(data, 0, sizeof *data);
     if (plan->from == ENCODER_FAMILY) {
-        status = fin_latent_create(&data->latent, plan->family, &plan->latent, seed, err);
-        return status ? status : fin_corpus_latent(&data->corpus, s, data->latent, seed, err);
+        CLI_TRY(fin_latent_create(&data->latent, plan->family, &plan->latent, seed, err));
+        return fin_corpus_latent(&data->corpus, s, data->latent, seed, err);
     }
     if (plan->from == ENCODER_TASK) {
-        status = fin_task_create(&data->task, plan->kind, &plan->task, NULL, seed, FIN_TASK_AMBIENT,
-                                 err);
-        return status ? status : fin_corpus_task(&data->corpus, s, data->task, err);
+        CLI_TRY(fin_task_create(&data->task, plan->kind, &plan->task, NULL, seed, FIN_TASK_AMBIENT,
+                                err));
+        return fin_corpus_task(&data->corpus, s, data->task, err);
     }
-    status = read_set(data, plan, scale, err);
-    if (!status)
-        status = cut_folds(data, plan, err);
-    if (!status)
-        status = fin_corpus_memory(&data->corpus, s, fin_token_set_memory(data->train), seed, err);
+    CLI_TRY(read_set(data, plan, scale, err));
+    CLI_TRY(cut_folds(data, plan, err));
+    CLI_TRY(fin_corpus_memory(&data->corpus, s, fin_token_set_memory(data->train), seed, err));
     fin_corpus_settings all = *s; /* a sample is of what is learnt from */
     all.samples = 0;
-    if (!status && data->test)
-        status = fin_corpus_memory(&data->judge, &all, fin_token_set_memory(data->test), seed, err);
-    return status;
+    if (data->test)
+        CLI_TRY(fin_corpus_memory(&data->judge, &all, fin_token_set_memory(data->test), seed, err));
+    return FIN_OK;
 }
 
 /* FNV-1a (draft-eastlake-fnv), byte by byte. */

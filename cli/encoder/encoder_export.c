@@ -32,26 +32,21 @@ fin_status encoder_write_maps(const char *path, const fin_encoder *encoder,
                               const encoder_data *data, int64_t layer, int64_t head,
                               int64_t sequence, fin_error *err)
 {
-    fin_examples e = {0};
-    double *weights = NULL;
-    fin_status status =
-        fin_corpus_draw(corpus_of(data), FIN_TEST_FIRST + (uint64_t)sequence, 1, -1, 0, 0, &e, err);
+    CLI_AT_END(fin_examples_close) fin_examples e = {0};
+    CLI_FREED double *weights = NULL;
+    CLI_TRY(fin_corpus_draw(corpus_of(data), FIN_TEST_FIRST + (uint64_t)sequence, 1, -1, 0, 0, &e,
+                            err));
     double bytes = 8 * (double)e.tokens * (double)e.tokens;
-    if (!status && bytes > 16e9)
-        status = cli_status(err, FIN_ERR_ARGUMENT,
-                            "attention among %lld tokens is a table of %.3g GB; choose a shorter "
-                            "sequence (--sequence)",
-                            (long long)e.tokens, bytes / 1e9);
-    if (!status && !(weights = malloc((size_t)bytes + 8)))
-        status = cli_status_memory(err, bytes, "attention");
+    if (bytes > 16e9)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "attention among %lld tokens is a table of %.3g GB; choose a shorter "
+                          "sequence (--sequence)",
+                          (long long)e.tokens, bytes / 1e9);
+    if (!(weights = malloc((size_t)bytes + 8)))
+        return cli_status_memory(err, bytes, "attention");
     fin_pass pass = {.dtype = FIN_F32, .maps = weights, .layer = layer - 1, .map_head = head};
-    if (!status)
-        status = fin_encoder_pass(encoder, &e.sequences, &pass, err);
-    if (!status)
-        status = cli_write_rows(path, tell_weight, &(map){&e, weights}, e.tokens * e.tokens, err);
-    free(weights);
-    fin_examples_close(&e);
-    return status;
+    CLI_TRY(fin_encoder_pass(encoder, &e.sequences, &pass, err));
+    return cli_write_rows(path, tell_weight, &(map){&e, weights}, e.tokens * e.tokens, err);
 }
 
 /* ---- representations -------------------------------------------------------------------------- */
@@ -85,25 +80,19 @@ fin_status encoder_write_states(const char *path, const fin_encoder *encoder,
     const fin_corpus *corpus = corpus_of(data);
     int64_t width = fin_encoder_get_settings(encoder)->width, there = fin_corpus_sequences(corpus);
     int64_t n = data->all && there < sequences ? there : sequences;
-    fin_examples e = {0};
-    double *states = NULL;
-    fin_status status =
-        fin_corpus_draw(corpus, FIN_TEST_FIRST, n, -1, 0, FIN_EXAMPLES_POSTERIOR, &e, err);
+    CLI_AT_END(fin_examples_close) fin_examples e = {0};
+    CLI_FREED double *states = NULL;
+    CLI_TRY(fin_corpus_draw(corpus, FIN_TEST_FIRST, n, -1, 0, FIN_EXAMPLES_POSTERIOR, &e, err));
     double bytes = 8 * (double)(e.tokens + n) * (double)width;
-    if (!status && bytes > 64e9)
-        status = cli_status(err, FIN_ERR_ARGUMENT,
-                            "representations of %lld sequences take %.3g GB; fewer are enough "
-                            "(--test)",
-                            (long long)n, bytes / 1e9);
-    if (!status && !(states = malloc((size_t)bytes + 8)))
-        status = cli_status_memory(err, bytes, "representations");
+    if (bytes > 64e9)
+        return cli_status(err, FIN_ERR_ARGUMENT,
+                          "representations of %lld sequences take %.3g GB; fewer are enough "
+                          "(--test)",
+                          (long long)n, bytes / 1e9);
+    if (!(states = malloc((size_t)bytes + 8)))
+        return cli_status_memory(err, bytes, "representations");
     double *pooled = states ? states + e.tokens * width : NULL;
     fin_pass pass = {.dtype = FIN_F32, .states = states, .pooled = pooled, .layer = layer};
-    if (!status)
-        status = fin_encoder_pass(encoder, &e.sequences, &pass, err);
-    if (!status)
-        status = write_arrays(path, &e, encoder, states, pooled, err);
-    free(states);
-    fin_examples_close(&e);
-    return status;
+    CLI_TRY(fin_encoder_pass(encoder, &e.sequences, &pass, err));
+    return write_arrays(path, &e, encoder, states, pooled, err);
 }

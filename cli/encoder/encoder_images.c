@@ -71,9 +71,9 @@ static fin_status reconstruct(picture *p, const fin_encoder *encoder, const enco
     const fin_token_set *set = data->test ? data->test : data->train;
     const fin_encoder_shape *shape = fin_encoder_get_shape(encoder);
     int64_t head = value_head(shape), n = fin_token_set_memory(set)->n;
-    fin_examples e = {0};
+    CLI_AT_END(fin_examples_close) fin_examples e = {0};
     fin_pass pass = {.dtype = FIN_F32};
-    double *answers = NULL;
+    CLI_FREED double *answers = NULL;
     fin_status status = FIN_OK;
     uint64_t first = (uint64_t)n - FIN_TEST_FIRST % (uint64_t)n; /* number of sequence 0 */
     status = fin_corpus_draw(corpus, FIN_TEST_FIRST + first, p->count, -1, 0, 0, &e, err);
@@ -87,8 +87,6 @@ static fin_status reconstruct(picture *p, const fin_encoder *encoder, const enco
     if (!status)
         fill(p, fin_token_set_scale(data->all), &e, answers, answer,
              fin_token_set_memory(set)->tokens);
-    free(answers);
-    fin_examples_close(&e);
     return status;
 }
 

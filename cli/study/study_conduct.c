@@ -51,13 +51,11 @@ fin_status study_conduct(fin_study *study, fin_store *store, const fin_study_set
     memset(outcome, 0, sizeof *outcome);
     outcome->claims.list = json_array();
     fin_study_calls calls = {cli_progress_study, study_claims_add, &outcome->claims};
-    fin_status status = fin_ranks() > 1 ? fin_study_share(&study, err) : FIN_OK;
-    if (!status)
-        status = fin_study_conduct(study, store, settings, &calls, &outcome->count, err);
-    if (!status)
-        last_line(fin_study_name(study), &outcome->count);
+    CLI_TRY(fin_ranks() > 1 ? fin_study_share(&study, err) : FIN_OK);
+    CLI_TRY(fin_study_conduct(study, store, settings, &calls, &outcome->count, err));
+    last_line(fin_study_name(study), &outcome->count);
     outcome->failed = outcome->count.failed_in_store;
-    return status;
+    return FIN_OK;
 }
 
 void study_outcome_clear(study_outcome *outcome)

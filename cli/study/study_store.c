@@ -110,9 +110,9 @@ fin_status study_need(fin_store *store, const char *name, fin_error *err)
         return FIN_OK;
     static search s; /* large */
     s = (search){.wanted = name};
-    fin_status status = fin_store_studies(store, search_row, &s, err);
-    if (status || s.found)
-        return status;
+    CLI_TRY(fin_store_studies(store, search_row, &s, err));
+    if (s.found)
+        return FIN_OK;
     const char *names[NAMES];
     for (int i = 0; i < s.count; i++)
         names[i] = s.names[i];

@@ -223,25 +223,22 @@ static fin_status add_labels(embedding *e, cli_npz *z, names *columns, fin_error
 static fin_status write_file(embedding *e, fin_error *err)
 {
     cli_npz z;
-    names *columns = malloc((size_t)fin_table_columns(e->file.table) * sizeof *columns);
+    CLI_FREED names *columns = malloc((size_t)fin_table_columns(e->file.table) * sizeof *columns);
     if (!columns)
         return cli_status_memory(err, 1e3, "names");
-    fin_status status = cli_npz_open(&z, e->out, err);
-    if (!status) {
-        cli_npz_add(&z, "tokens", FIN_F32, 2, (int64_t[]){e->tokens, e->width}, e->states);
-        cli_npz_add(&z, "offsets", FIN_I64, 1, (int64_t[]){e->n + 1},
-                    fin_text_pieces_offsets(e->pieces));
-        if (!z.status)
-            z.status = fin_npz_add_texts(z.npz, "piece", e->tokens, piece_text, e, err);
-        cli_npz_add(&z, "place", FIN_I64, 1, &e->tokens, e->place);
-        cli_npz_add(&z, "begin", FIN_I64, 1, &e->tokens, e->begin);
-        cli_npz_add(&z, "end", FIN_I64, 1, &e->tokens, e->end);
-        if (!z.status)
-            z.status = add_labels(e, &z, columns, err);
-        status = cli_npz_close(&z);
-    }
-    free(columns);
-    return status;
+    CLI_TRY(cli_npz_open(&z, e->out, err));
+    cli_npz_add(&z, "tokens", FIN_F32, 2, (int64_t[]){e->tokens, e->width}, e->states);
+    cli_npz_add(&z, "offsets", FIN_I64, 1, (int64_t[]){e->n + 1},
+                fin_text_pieces_offsets(e->pieces));
+    if (!z.status)
+        z.status = fin_npz_add_texts(z.npz, "piece", e->tokens, piece_text, e, err);
+    cli_npz_add(&z, "place", FIN_I64, 1, &e->tokens, e->place);
+    cli_npz_add(&z, "begin", FIN_I64, 1, &e->tokens, e->begin);
+    cli_npz_add(&z, "end", FIN_I64, 1, &e->tokens, e->end);
+    if (!z.status)
+        z.status = add_labels(e, &z, columns, err);
+    CLI_TRY(cli_npz_close(&z));
+    return FIN_OK;
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------- */
