@@ -107,15 +107,12 @@ fin_status fini_blob_pack(fin_store *store, const fin_series *series, void **byt
                          "series '%.60s' has a shape that a store cannot hold: at most 4 axes and "
                          "1 GB",
                          series->name);
-    fin_status status = start_deflate(store, err);
-    if (status)
-        return status;
+    FINI_TRY(start_deflate(store, err));
     z_stream *zip = &store->deflate;
     size_t raw = fini_series_bytes(series), room = deflateBound(zip, (uLong)raw);
     unsigned char *sorted = fini_alloc(raw + 1), *packed = fini_alloc(room);
     if (!sorted || !packed) {
-        fini_free(sorted);
-        fini_free(packed);
+        fini_free_all(sorted, packed);
         return fini_fail_memory(err, raw + room, "packing a series");
     }
     if (raw > 0)
@@ -185,13 +182,8 @@ fin_status fini_blob_read(const fin_store *store, sqlite3_stmt *statement, int c
     const char *dtype, *shape;
     int64_t count;
     out->data = NULL;
-    fin_status status =
-        fini_sql_text(store, statement, column, 8, "the type of a series", &dtype, err);
-    if (!status)
-        status =
-            fini_sql_text(store, statement, column + 1, FINI_SHAPE_TEXT, "a shape", &shape, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_text(store, statement, column, 8, "the type of a series", &dtype, err));
+    FINI_TRY(fini_sql_text(store, statement, column + 1, FINI_SHAPE_TEXT, "a shape", &shape, err));
     if (!fini_dtype_find(dtype, true, &out->dtype) || !read_shape(shape, out) ||
         !fini_shape_count(out->dtype, out->ndim, out->shape, &count) ||
         count > BYTES_MOST / (int64_t)fini_dtypes[out->dtype].size)

@@ -122,9 +122,7 @@ static fin_status open_where(fini_cursor *cursor, fin_error *err)
     if (query->where_count > WHERE_MOST)
         return fini_fail(err, FIN_ERR_ARGUMENT, "%d conditions on runs; at most %d are possible",
                          query->where_count, WHERE_MOST);
-    cursor->where = fini_alloc_array(query->where_count, sizeof *cursor->where);
-    if (!cursor->where)
-        return fini_fail_memory(err, sizeof *cursor->where, "conditions on runs");
+    FINI_ROOM(err, "conditions on runs", cursor->where, query->where_count, 1);
     while (!status && cursor->where_count < query->where_count) {
         fini_condition *where = &cursor->where[cursor->where_count];
         status = fini_condition_parse(query->where[cursor->where_count], where, err);
@@ -141,27 +139,25 @@ static fin_status check_has(fini_cursor *cursor, fin_error *err)
 {
     const char *has = cursor->query->has;
     int64_t id;
-    fin_status status = fini_store_name(cursor->store, has, false, &id, err);
-    if (!status && id == 0)
-        status = fini_store_unknown(cursor->store, "scalar", has,
-                                    "SELECT name FROM names WHERE id IN (SELECT DISTINCT name_id "
-                                    "FROM scalars) AND ?1 = 0 ORDER BY name",
-                                    0, err);
-    return status;
+    FINI_TRY(fini_store_name(cursor->store, has, false, &id, err));
+    if (id == 0)
+        return fini_store_unknown(cursor->store, "scalar", has,
+                                  "SELECT name FROM names WHERE id IN (SELECT DISTINCT name_id "
+                                  "FROM scalars) AND ?1 = 0 ORDER BY name",
+                                  0, err);
+    return FIN_OK;
 }
 
 static fin_status check_block(fini_cursor *cursor, fin_error *err)
 {
     sqlite3_stmt *statement;
     bool row = false;
-    fin_status status = fini_sql_prepare(
-        cursor->store, "SELECT 1 FROM plan WHERE study_id = ?1 AND block = ?2 LIMIT 1", &statement,
-        err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(cursor->store,
+                              "SELECT 1 FROM plan WHERE study_id = ?1 AND block = ?2 LIMIT 1",
+                              &statement, err));
     sqlite3_bind_int64(statement, 1, cursor->study);
     fini_sql_bind_text(statement, 2, cursor->query->block);
-    status = fini_sql_step(cursor->store, statement, &row, err);
+    fin_status status = fini_sql_step(cursor->store, statement, &row, err);
     sqlite3_finalize(statement);
     if (status || row)
         return status;
@@ -173,19 +169,17 @@ static fin_status check_block(fini_cursor *cursor, fin_error *err)
 static fin_status open_all(fini_cursor *cursor, fin_error *err)
 {
     const fin_query *query = cursor->query;
-    fin_status status = open_where(cursor, err);
-    if (!status && query->has)
-        status = check_has(cursor, err);
-    if (!status && query->block && !query->study)
-        status = fini_fail(err, FIN_ERR_ARGUMENT,
-                           "a block is a part of a study: name the study of block '%.60s' too",
-                           query->block);
-    if (!status && query->study)
-        status = fini_store_find_study(cursor->store, query->study, &cursor->study, err);
-    if (!status && query->block)
-        status = check_block(cursor, err);
-    if (status)
-        return status;
+    FINI_TRY(open_where(cursor, err));
+    if (query->has)
+        FINI_TRY(check_has(cursor, err));
+    if (query->block && !query->study)
+        return fini_fail(err, FIN_ERR_ARGUMENT,
+                         "a block is a part of a study: name the study of block '%.60s' too",
+                         query->block);
+    if (query->study)
+        FINI_TRY(fini_store_find_study(cursor->store, query->study, &cursor->study, err));
+    if (query->block)
+        FINI_TRY(check_block(cursor, err));
     if (!cursor->study && !cursor->store->writes) /* by hash is all over the file */
         sqlite3_exec(cursor->store->db, "PRAGMA cache_size = -16384", NULL, NULL, NULL);
     sqlite3_str *sql = sqlite3_str_new(cursor->store->db);
@@ -198,8 +192,8 @@ fin_status fini_cursor_open(fin_store *store, const fin_query *query, int what, 
 {
     static const fin_query all;
     *out = (fini_cursor){.store = store, .query = query ? query : &all, .what = what};
-    fin_status status = fini_store_look(store, &out->mine, err);
-    return status ? status : open_all(out, err);
+    FINI_TRY(fini_store_look(store, &out->mine, err));
+    return open_all(out, err);
 }
 
 void fini_cursor_close(fini_cursor *cursor)
@@ -207,8 +201,7 @@ void fini_cursor_close(fini_cursor *cursor)
     sqlite3_finalize(cursor->statement);
     for (int i = 0; i < cursor->where_count; i++)
         fini_condition_free(&cursor->where[i]);
-    fini_free(cursor->where);
-    fini_free(cursor->keys);
+    fini_free_all(cursor->where, cursor->keys);
     if (cursor->store)
         fini_store_unlook(cursor->store, cursor->mine);
     *cursor = (fini_cursor){0};
@@ -262,9 +255,8 @@ static fin_status step(fini_cursor *cursor, bool *more, fin_error *err)
         return FIN_OK;
     sqlite3_reset(cursor->statement);
     sqlite3_bind_int64(cursor->statement, P_KEY, cursor->keys[cursor->key_next++]);
-    fin_status status = fini_sql_step(cursor->store, cursor->statement, &row, err);
-    return status || row ? status
-                         : fini_store_damaged(cursor->store, err, "a run was there only once");
+    FINI_TRY(fini_sql_step(cursor->store, cursor->statement, &row, err));
+    return row ? FIN_OK : fini_store_damaged(cursor->store, err, "a run was there only once");
 }
 
 /* ---- questions that make no sense ------------------------------------------------------------ */
@@ -354,21 +346,18 @@ static fin_status read_place(fini_cursor *cursor, fin_error *err)
     cursor->id = sqlite3_column_int64(row, ID);
     cursor->run = (fin_run_row){
         .command = "", .settings = "", .reason = "", .version = "", .kernel = "", .seconds = NAN};
-    fin_status status =
-        fini_sql_text(store, row, HASH, FIN_HASH_TEXT - 1, "a hash", &cursor->run.hash, err);
-    if (!status && !fini_is_hash(cursor->run.hash))
-        status = fini_store_damaged(store, err, "a run has a hash that is none");
-    if (!status)
-        status = fini_sql_text(store, row, BLOCK, FINI_STORE_TEXT, "the name of a block",
-                               &cursor->run.block, err);
-    if (!status)
-        status = fini_sql_integer(store, row, POSITION, cursor->study ? 0 : -1, INT64_MAX,
-                                  "the place of a run", &cursor->run.position, err);
-    if (!status && sqlite3_column_type(row, STATE) != SQLITE_NULL)
-        status = fini_sql_integer(store, row, STATE, FIN_STATE_DONE, FIN_STATE_FAILED,
-                                  "the state of a run", &state, err);
+    FINI_TRY(fini_sql_text(store, row, HASH, FIN_HASH_TEXT - 1, "a hash", &cursor->run.hash, err));
+    if (!fini_is_hash(cursor->run.hash))
+        return fini_store_damaged(store, err, "a run has a hash that is none");
+    FINI_TRY(fini_sql_text(store, row, BLOCK, FINI_STORE_TEXT, "the name of a block",
+                           &cursor->run.block, err));
+    FINI_TRY(fini_sql_integer(store, row, POSITION, cursor->study ? 0 : -1, INT64_MAX,
+                              "the place of a run", &cursor->run.position, err));
+    if (sqlite3_column_type(row, STATE) != SQLITE_NULL)
+        FINI_TRY(fini_sql_integer(store, row, STATE, FIN_STATE_DONE, FIN_STATE_FAILED,
+                                  "the state of a run", &state, err));
     cursor->run.state = (fin_state)state;
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_rest(fini_cursor *cursor, fin_error *err)
@@ -395,14 +384,13 @@ static fin_status read_rest(fini_cursor *cursor, fin_error *err)
 
 fin_status fini_cursor_next(fini_cursor *cursor, bool *more, fin_error *err)
 {
-    fin_status status = step(cursor, more, err);
-    if (!status)
-        status = keep_key(cursor, *more, err);
-    if (!status && !*more && !cursor->any && cursor->where_count > 0)
-        status = explain_nothing(cursor, err);
+    FINI_TRY(step(cursor, more, err));
+    FINI_TRY(keep_key(cursor, *more, err));
+    if (!*more && !cursor->any && cursor->where_count > 0)
+        FINI_TRY(explain_nothing(cursor, err));
     cursor->any = true;
-    if (status || !*more)
-        return status;
-    status = read_place(cursor, err);
-    return status || cursor->what == FINI_CURSOR_PLACES ? status : read_rest(cursor, err);
+    if (!*more)
+        return FIN_OK;
+    FINI_TRY(read_place(cursor, err));
+    return cursor->what == FINI_CURSOR_PLACES ? FIN_OK : read_rest(cursor, err);
 }

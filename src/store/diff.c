@@ -16,11 +16,9 @@ fin_status fini_store_attach(fin_store *store, const fin_store *other, fin_error
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_prepare(store, "ATTACH ?1 AS other", &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store, "ATTACH ?1 AS other", &statement, err));
     fini_sql_bind_text(statement, 1, other->uri);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -188,8 +186,7 @@ static fin_status read_row(const walk *w, fini_difference *out, fin_error *err)
     for (int i = 0; i < 2 && !status; i++)
         status = read_series(w->store, w->series[i], out->id[i], d->what, &series[i], err);
     out->same = !status && same_data(&series[0], &series[1], w->tolerance);
-    fini_free((void *)series[0].data);
-    fini_free((void *)series[1].data);
+    fini_free_all((void *)series[0].data, (void *)series[1].data);
     return status;
 }
 

@@ -107,9 +107,7 @@ fin_status fini_done_pack(const fini_done *done, unsigned char **bytes, size_t *
 {
     *bytes = NULL;
     *size = 0;
-    fin_status status = done->result ? fini_result_status(done->result, err) : FIN_OK;
-    if (status)
-        return status;
+    FINI_TRY(done->result ? fini_result_status(done->result, err) : FIN_OK);
     if (done->state != FIN_STATE_DONE && done->state != FIN_STATE_FAILED)
         return fini_fail(err, FIN_ERR_ARGUMENT, "a run in state %d is not finished",
                          (int)done->state);

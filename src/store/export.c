@@ -38,42 +38,41 @@ static fin_status put_text(table *t, const char *text, size_t size, bool first, 
         quoted = strchr(",\"\r\n", text[i]) != NULL || text[i] == '\0';
     if (status || !quoted)
         return status ? status : put(t, text, size, err);
-    status = put(t, "\"", 1, err);
-    for (size_t i = 0; i < size && !status; i++)
-        status = put(t, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1, err);
-    return status ? status : put(t, "\"", 1, err);
+    FINI_TRY(put(t, "\"", 1, err));
+    for (size_t i = 0; i < size; i++)
+        FINI_TRY(put(t, text[i] == '"' ? "\"\"" : text + i, text[i] == '"' ? 2 : 1, err));
+    return put(t, "\"", 1, err);
 }
 
 static fin_status put_number(table *t, double number, fin_error *err)
 {
     char text[FINI_NUMBER];
     size_t size = fini_format(number, text);
-    fin_status status = put(t, ",", 1, err);
-    return status ? status : put(t, text, size, err);
+    FINI_TRY(put(t, ",", 1, err));
+    return put(t, text, size, err);
 }
 
 /* ---- which columns --------------------------------------------------------------------------- */
 
 static fin_status note_scalars(table *t, int64_t id, fin_error *err)
 {
-    fin_status status = fini_sheet_read(&t->sheet, id, err);
-    for (int64_t i = 0; i < t->sheet.count && !status; i++) {
+    FINI_TRY(fini_sheet_read(&t->sheet, id, err));
+    for (int64_t i = 0; i < t->sheet.count; i++) {
         const fin_scalar *scalar = &t->sheet.rows[i].scalar;
         int length = (int)strlen(scalar->name);
         if (scalar->how == FIN_HOW_CLOCK && !t->times)
             continue;
-        status = fini_name_list_add(&t->names, scalar->name, length, err);
-        if (!status && scalar->error != 0)
-            status = fini_name_list_add(&t->errors, scalar->name, length, err);
+        FINI_TRY(fini_name_list_add(&t->names, scalar->name, length, err));
+        if (scalar->error != 0)
+            FINI_TRY(fini_name_list_add(&t->errors, scalar->name, length, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status note_run(table *t, fin_error *err)
 {
-    fin_status status = fini_values_read(&t->values, &t->cursor, err);
-    return status || t->cursor.run.state == FIN_STATE_PLANNED ? status
-                                                              : note_scalars(t, t->cursor.id, err);
+    FINI_TRY(fini_values_read(&t->values, &t->cursor, err));
+    return t->cursor.run.state == FIN_STATE_PLANNED ? FIN_OK : note_scalars(t, t->cursor.id, err);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -107,14 +106,14 @@ static fin_status read_scalars(table *t, fin_error *err)
         t->row[i].name = NULL;
     if (t->cursor.run.state == FIN_STATE_PLANNED)
         return FIN_OK;
-    fin_status status = fini_sheet_read(&t->sheet, t->cursor.id, err);
-    for (int64_t k = 0; k < t->sheet.count && !status; k++) {
+    FINI_TRY(fini_sheet_read(&t->sheet, t->cursor.id, err));
+    for (int64_t k = 0; k < t->sheet.count; k++) {
         const fin_scalar *scalar = &t->sheet.rows[k].scalar;
         int i = fini_name_list_find(&t->names, scalar->name, (int)strlen(scalar->name));
         if (i >= 0 && !(scalar->how == FIN_HOW_CLOCK && !t->times))
             t->row[i] = *scalar;
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status put_scalars(table *t, fin_error *err)
@@ -223,10 +222,8 @@ fin_status fin_store_export(fin_store *store, const fin_query *query, const char
     if (!npz && strcmp(path, "-") != 0 && !ends_with(path, ".csv"))
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "cannot export to '%.200s': the name ends in .csv or .npz, or is -", path);
-    fin_status status = fini_store_look(store, &mine, err);
-    if (status)
-        return status;
-    status = (npz ? fini_export_npz : export_csv)(store, query, path, times != 0, err);
+    FINI_TRY(fini_store_look(store, &mine, err));
+    fin_status status = (npz ? fini_export_npz : export_csv)(store, query, path, times != 0, err);
     fini_store_unlook(store, mine);
     return status;
 }

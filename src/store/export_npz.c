@@ -57,9 +57,7 @@ static fin_status add_column(book *b, const char *prefix, const char *name, fin_
                              int64_t width, void **data, fin_error *err)
 {
     size_t size = fin_dtype_size(dtype) * (size_t)(width ? width : 1);
-    array *c = fini_alloc(sizeof *c);
-    if (!c)
-        return fini_fail_memory(err, sizeof *c, "a column of an export");
+    FINI_MAKE(err, "a column of an export", array, c);
     *c = (array){.next = b->arrays};
     b->arrays = c;
     if ((size_t)snprintf(c->name, sizeof c->name, "%s%s", prefix, name) >= sizeof c->name)
@@ -83,10 +81,10 @@ static fin_status add_text(book *b, const char *prefix, const char *name, text_o
     void *data;
     for (int64_t i = 0; i < b->rows; i++)
         width = strlen(get(b, from, i)) > width ? strlen(get(b, from, i)) : width;
-    fin_status status = add_column(b, prefix, name, FIN_U8, (int64_t)width, &data, err);
-    for (int64_t i = 0; i < b->rows && !status; i++)
+    FINI_TRY(add_column(b, prefix, name, FIN_U8, (int64_t)width, &data, err));
+    for (int64_t i = 0; i < b->rows; i++)
         memcpy((char *)data + (size_t)i * width, get(b, from, i), strlen(get(b, from, i)));
-    return status;
+    return FIN_OK;
 }
 
 static const char *text_of_column(const book *b, const void *from, int64_t i)
@@ -126,10 +124,10 @@ static fin_status add_setting(book *b, const char *name, fin_error *err)
         if (*text && !fini_text_number(text, (int)strlen(text), &number))
             return add_text(b, "set.", name, text_of_column, column, err);
     }
-    fin_status status = add_column(b, "set.", name, FIN_F64, 0, &data, err);
-    if (!status && b->rows)
+    FINI_TRY(add_column(b, "set.", name, FIN_F64, 0, &data, err));
+    if (b->rows)
         memcpy(data, column->value, (size_t)b->rows * sizeof *column->value);
-    return status;
+    return FIN_OK;
 }
 
 /* What a clock said is left out unless it is asked for. */
@@ -230,9 +228,7 @@ static fin_status fill(void *user, void *buffer, size_t bytes, fin_error *err)
     unsigned char *to = buffer;
     while (bytes > 0) {
         if (!s->data || s->used == s->size) {
-            fin_status status = next_series(s, err);
-            if (status)
-                return status;
+            FINI_TRY(next_series(s, err));
         }
         size_t piece = s->size - s->used < bytes ? s->size - s->used : bytes;
         memcpy(to, s->data + s->used, piece);
@@ -249,9 +245,7 @@ static fin_status add_stack(book *b, const char *name, int64_t id, const fin_ser
 {
     char label[NAME_MOST + 1], end[FIN_HASH_TEXT + 1] = "";
     int64_t position = fini_frame_position(b->frame, first);
-    stack *s = fini_alloc(sizeof *s);
-    if (!s)
-        return fini_fail_memory(err, sizeof *s, "a series of an export");
+    FINI_MAKE(err, "a series of an export", stack, s);
     *s = (stack){.next = b->stacks,
                  .book = b,
                  .name = id,
@@ -353,13 +347,11 @@ static void free_book(book *b)
     sqlite3_finalize(b->one);
     for (array *c = b->arrays, *next; c; c = next) {
         next = c->next;
-        fini_free(c->data);
-        fini_free(c);
+        fini_free_all(c->data, c);
     }
     for (stack *s = b->stacks, *next; s; s = next) {
         next = s->next;
-        fini_free(s->data);
-        fini_free(s);
+        fini_free_all(s->data, s);
     }
     fini_frame_destroy(b->frame);
 }
@@ -367,12 +359,9 @@ static void free_book(book *b)
 fin_status fini_export_npz(fin_store *store, const fin_query *query, const char *path, bool times,
                            fin_error *err)
 {
-    book b = {.store = store, .times = times};
-    fin_status status = fini_frame_open(store, query, true, &b.frame, err);
-    if (!status) {
-        b.rows = fini_frame_rows(b.frame);
-        status = write_book(&b, path, err);
-    }
-    free_book(&b);
-    return status;
+    FINI_AT_END(free_book) book b = {.store = store, .times = times};
+    FINI_TRY(fini_frame_open(store, query, true, &b.frame, err));
+    b.rows = fini_frame_rows(b.frame);
+    FINI_TRY(write_book(&b, path, err));
+    return FIN_OK;
 }

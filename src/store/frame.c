@@ -189,18 +189,10 @@ fin_status fini_frame_open(fin_store *store, const fin_query *query, bool all, f
                            fin_error *err)
 {
     *out = NULL;
-    fini_frame *frame = fini_alloc(sizeof *frame);
-    if (!frame)
-        return fini_fail_memory(err, sizeof *frame, "the runs of a study");
-    memset(frame, 0, sizeof *frame);
+    FINI_MAKE(err, "the runs of a study", fini_frame, frame);
     frame->store = store;
     fin_status status = read_rows(frame, query, all, err);
-    if (status) {
-        fini_frame_destroy(frame);
-        return status;
-    }
-    *out = frame;
-    return FIN_OK;
+    FINI_HAND_OVER(out, frame, status, fini_frame_destroy);
 }
 
 fin_status fini_frame_read(fin_store *store, const char *study, const char *block,
@@ -228,9 +220,7 @@ void fini_frame_destroy(fini_frame *frame)
     }
     fini_name_list_free(&frame->names);
     free_chunks(frame->blocks);
-    fini_free(frame->order);
-    fini_free(frame->row);
-    fini_free(frame);
+    fini_free_all(frame->order, frame->row, frame);
 }
 
 /* ---- reading a column ------------------------------------------------------------------------ */
@@ -247,9 +237,7 @@ static fin_status sort_rows(fini_frame *frame, fin_error *err)
 {
     if (frame->order)
         return FIN_OK;
-    frame->order = fini_alloc_array(frame->rows, sizeof *frame->order);
-    if (!frame->order)
-        return fini_fail_memory(err, (size_t)frame->rows * sizeof *frame->order, "a column");
+    FINI_ROOM(err, "a column", frame->order, frame->rows, 1);
     bool sorted = true;
     for (int64_t i = 0; i < frame->rows; i++) {
         frame->order[i] = (place){frame->row[i].id, i};
@@ -272,11 +260,7 @@ static void layout_column(fini_arena *arena, column *c, int64_t rows, bool scala
 
 static fin_status open_column(column *c, int64_t rows, bool scalar, fin_error *err)
 {
-    layout_column(&c->arena, c, rows, scalar);
-    fin_status status = fini_arena_open(&c->arena, "a column", err);
-    if (status)
-        return status;
-    layout_column(&c->arena, c, rows, scalar);
+    FINI_LAY_OUT(err, &c->arena, "a column", layout_column(&c->arena, c, rows, scalar));
     for (int64_t i = 0; i < rows; i++) {
         c->value[i] = NAN;
         c->has[i] = false;
@@ -337,17 +321,14 @@ static fin_status fill(fini_frame *frame, column *c, const char *sql, int64_t na
                        const char *path, set_row set, fin_error *err)
 {
     sqlite3_stmt *statement;
-    fin_status status = sort_rows(frame, err);
-    if (!status)
-        status = fini_sql_prepare(frame->store, sql, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(sort_rows(frame, err));
+    FINI_TRY(fini_sql_prepare(frame->store, sql, &statement, err));
     if (path)
         fini_sql_bind_text(statement, 1, path);
     else
         sqlite3_bind_int64(statement, 1, name);
     int64_t passed = frame->order[frame->rows - 1].id - frame->order[0].id;
-    status = (passed / FEW <= frame->rows ? walk : pick)(frame, c, statement, set, err);
+    fin_status status = (passed / FEW <= frame->rows ? walk : pick)(frame, c, statement, set, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -358,13 +339,10 @@ static fin_status set_scalar(const fini_frame *frame, column *c, sqlite3_stmt *s
                              int64_t row, fin_error *err)
 {
     int64_t how;
-    fin_status status = fini_sql_integer(frame->store, statement, 3, 0, FIN_HOW_COUNT - 1,
-                                         "how a scalar came about", &how, err);
-    if (!status)
-        status = fini_sql_integer(frame->store, statement, 4, 0, INT64_MAX, "a number of samples",
-                                  &c->samples[row], err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_integer(frame->store, statement, 3, 0, FIN_HOW_COUNT - 1,
+                              "how a scalar came about", &how, err));
+    FINI_TRY(fini_sql_integer(frame->store, statement, 4, 0, INT64_MAX, "a number of samples",
+                              &c->samples[row], err));
     c->value[row] = fini_sql_double(statement, 1);
     c->error[row] = fini_sql_double(statement, 2);
     c->how[row] = (fin_how)how;
@@ -380,10 +358,7 @@ static fin_status set_setting(const fini_frame *frame, column *c, sqlite3_stmt *
     const char *text;
     if (sqlite3_column_type(statement, 1) == SQLITE_NULL)
         return FIN_OK;
-    fin_status status =
-        fini_sql_text(frame->store, statement, 1, FIN_SETTINGS_TEXT, "a setting", &text, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_text(frame->store, statement, 1, FIN_SETTINGS_TEXT, "a setting", &text, err));
     c->there = c->has[row] = true;
     fini_text_number(text, (int)strlen(text), &c->value[row]);
     c->last = keep(&c->chunks, c->last, text);
@@ -405,12 +380,10 @@ static fin_status set_seconds(const fini_frame *frame, column *c, sqlite3_stmt *
 static fin_status load_scalar(fini_frame *frame, column *c, fin_error *err)
 {
     int64_t name;
-    fin_status status = fini_store_name(frame->store, c->name, false, &name, err);
-    if (status || name == 0)
-        return status;
-    status = open_column(c, frame->rows, true, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_name(frame->store, c->name, false, &name, err));
+    if (name == 0)
+        return FIN_OK;
+    FINI_TRY(open_column(c, frame->rows, true, err));
     return fill(frame, c,
                 "SELECT run_id, value, error, how, samples FROM scalars WHERE name_id = ?1 AND "
                 "run_id BETWEEN ?2 AND ?3 ORDER BY run_id",
@@ -419,40 +392,34 @@ static fin_status load_scalar(fini_frame *frame, column *c, fin_error *err)
 
 static fin_status load_setting(fini_frame *frame, column *c, fin_error *err)
 {
-    char *path = fini_alloc(strlen(c->name) + 16);
+    FINI_FREED char *path = fini_alloc(strlen(c->name) + 16);
     if (!path)
         return fini_fail_memory(err, strlen(c->name), "a column");
     fini_setting_path(c->name, path);
-    fin_status status = open_column(c, frame->rows, false, err);
-    if (!status)
-        status = fill(frame, c,
-                      "SELECT s.id, coalesce(iif(json_type(s.own, ?1) = 'text', s.own ->> ?1, "
-                      "s.own -> ?1), iif(json_type(c.text, ?1) = 'text', c.text ->> ?1, "
-                      "c.text -> ?1)) FROM settings AS s CROSS JOIN common AS c "
-                      "ON c.id = s.common_id WHERE s.id BETWEEN ?2 AND ?3 ORDER BY s.id",
-                      0, path, set_setting, err);
-    fini_free(path);
-    return status;
+    FINI_TRY(open_column(c, frame->rows, false, err));
+    return fill(frame, c,
+                "SELECT s.id, coalesce(iif(json_type(s.own, ?1) = 'text', s.own ->> ?1, "
+                "s.own -> ?1), iif(json_type(c.text, ?1) = 'text', c.text ->> ?1, "
+                "c.text -> ?1)) FROM settings AS s CROSS JOIN common AS c "
+                "ON c.id = s.common_id WHERE s.id BETWEEN ?2 AND ?3 ORDER BY s.id",
+                0, path, set_setting, err);
 }
 
 static fin_status load_command(fini_frame *frame, column *c, fin_error *err)
 {
-    fin_status status = open_column(c, frame->rows, false, err);
-    return status ? status
-                  : fill(frame, c,
-                         "SELECT s.id, command FROM settings AS s CROSS JOIN common AS c ON "
-                         "c.id = common_id WHERE ?1 = 0 AND s.id BETWEEN ?2 AND ?3 ORDER BY s.id",
-                         0, NULL, set_setting, err);
+    FINI_TRY(open_column(c, frame->rows, false, err));
+    return fill(frame, c,
+                "SELECT s.id, command FROM settings AS s CROSS JOIN common AS c ON "
+                "c.id = common_id WHERE ?1 = 0 AND s.id BETWEEN ?2 AND ?3 ORDER BY s.id",
+                0, NULL, set_setting, err);
 }
 
 static fin_status load_seconds(fini_frame *frame, column *c, fin_error *err)
 {
-    fin_status status = open_column(c, frame->rows, true, err);
-    for (int64_t i = 0; i < frame->rows && !status; i++)
+    FINI_TRY(open_column(c, frame->rows, true, err));
+    for (int64_t i = 0; i < frame->rows; i++)
         c->how[i] = FIN_HOW_CLOCK;
     c->there = true;
-    if (status)
-        return status;
     return fill(frame, c,
                 "SELECT id, seconds FROM runs WHERE ?1 = 0 AND id BETWEEN ?2 AND ?3 ORDER BY id", 0,
                 NULL, set_seconds, err);
@@ -489,18 +456,16 @@ static fin_status first_has(fini_frame *frame, const char *name, bool *has, fin_
 static fin_status load(fini_frame *frame, column *c, fin_error *err)
 {
     bool setting = c->kind == SETTING;
-    fin_status status = c->kind == ANY ? first_has(frame, c->name, &setting, err) : FIN_OK;
-    if (status)
-        return status;
+    FINI_TRY(c->kind == ANY ? first_has(frame, c->name, &setting, err) : FIN_OK);
     if (setting)
         return load_setting(frame, c, err);
     if (c->kind == COMMAND)
         return load_command(frame, c, err);
     if (c->kind == SECONDS || (c->kind == ANY && strcmp(c->name, "seconds") == 0))
         return load_seconds(frame, c, err);
-    status = load_scalar(frame, c, err);
-    if (status || c->there || c->kind == SCALAR)
-        return status;
+    FINI_TRY(load_scalar(frame, c, err));
+    if (c->there || c->kind == SCALAR)
+        return FIN_OK;
     fini_arena_close(&c->arena);
     c->arena = (fini_arena){0};
     return load_setting(frame, c, err);
@@ -626,17 +591,14 @@ fin_status fini_frame_series(const fini_frame *frame, int64_t row, const char *n
     if (row < 0 || row >= frame->rows)
         return fini_fail(err, FIN_ERR_ARGUMENT, "there is no run %lld; there are %lld",
                          (long long)row, (long long)frame->rows);
-    fin_status status = fini_store_name(frame->store, name, false, &id, err);
-    if (!status)
-        status = fini_sql_prepare(frame->store,
-                                  "SELECT dtype, shape, data FROM series WHERE run_id = ?1 AND "
-                                  "name_id = ?2",
-                                  &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_name(frame->store, name, false, &id, err));
+    FINI_TRY(fini_sql_prepare(frame->store,
+                              "SELECT dtype, shape, data FROM series WHERE run_id = ?1 AND "
+                              "name_id = ?2",
+                              &statement, err));
     sqlite3_bind_int64(statement, 1, frame->row[row].id);
     sqlite3_bind_int64(statement, 2, id);
-    status = fini_sql_step(frame->store, statement, &found, err);
+    fin_status status = fini_sql_step(frame->store, statement, &found, err);
     if (!status && found)
         status = fini_blob_read(frame->store, statement, 0, true, out, err);
     sqlite3_finalize(statement);

@@ -11,11 +11,9 @@ static fin_status change(fin_store *store, const char *sql, int64_t study, int64
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_prepare(store, sql, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store, sql, &statement, err));
     sqlite3_bind_int64(statement, 1, study);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
     *count = sqlite3_changes(store->db);
     return status;
@@ -25,45 +23,39 @@ static fin_status change(fin_store *store, const char *sql, int64_t study, int64
 static fin_status count_only(fin_store *store, int64_t study, fin_gc_count *count, fin_error *err)
 {
     int64_t texts = 0, numbers = 0, series = 0;
-    fin_status status =
-        fini_sql_number(store, "SELECT count(*) FROM settings JOIN runs USING(id) WHERE " UNWANTED,
-                        study, &count->runs, err);
-    if (!status)
-        status =
-            fini_sql_number(store, "SELECT sum(length(own) + 150) FROM settings WHERE " UNWANTED,
-                            study, &texts, err);
-    if (!status)
-        status = fini_sql_number(store,
-                                 "SELECT 40 * count(*) FROM settings JOIN scalars AS n ON "
-                                 "n.run_id = settings.id WHERE " UNWANTED,
-                                 study, &numbers, err);
-    if (!status)
-        status = fini_sql_number(store,
-                                 "SELECT sum(length(data)) FROM settings JOIN series AS n ON "
-                                 "n.run_id = settings.id WHERE " UNWANTED,
-                                 study, &series, err);
+    FINI_TRY(fini_sql_number(store,
+                             "SELECT count(*) FROM settings JOIN runs USING(id) WHERE " UNWANTED,
+                             study, &count->runs, err));
+    FINI_TRY(fini_sql_number(store, "SELECT sum(length(own) + 150) FROM settings WHERE " UNWANTED,
+                             study, &texts, err));
+    FINI_TRY(fini_sql_number(store,
+                             "SELECT 40 * count(*) FROM settings JOIN scalars AS n ON "
+                             "n.run_id = settings.id WHERE " UNWANTED,
+                             study, &numbers, err));
+    FINI_TRY(fini_sql_number(store,
+                             "SELECT sum(length(data)) FROM settings JOIN series AS n ON "
+                             "n.run_id = settings.id WHERE " UNWANTED,
+                             study, &series, err));
     count->studies = study != 0;
     count->bytes = texts + numbers + series;
-    return status;
+    return FIN_OK;
 }
 
 static fin_status size_of(fin_store *store, int64_t *bytes, fin_error *err)
 {
     int64_t pages = 0, size = 0;
-    fin_status status = fini_sql_number(store, "PRAGMA page_count", 0, &pages, err);
-    if (!status)
-        status = fini_sql_number(store, "PRAGMA page_size", 0, &size, err);
+    FINI_TRY(fini_sql_number(store, "PRAGMA page_count", 0, &pages, err));
+    FINI_TRY(fini_sql_number(store, "PRAGMA page_size", 0, &size, err));
     *bytes = pages * size;
-    return status;
+    return FIN_OK;
 }
 
 static fin_status sweep(fin_store *store, int64_t study, fin_gc_count *count, fin_error *err)
 {
     int64_t other;
-    fin_status status = fini_store_begin(store, err);
-    if (status)
-        return status;
-    status = change(store, "DELETE FROM studies WHERE id = ?1", study, &count->studies, err);
+    FINI_TRY(fini_store_begin(store, err));
+    fin_status status =
+        change(store, "DELETE FROM studies WHERE id = ?1", study, &count->studies, err);
     if (!status)
         status = fini_sql_number(
             store, "SELECT count(*) FROM settings JOIN runs USING(id) WHERE " UNWANTED, study,
@@ -82,19 +74,16 @@ static fin_status sweep(fin_store *store, int64_t study, fin_gc_count *count, fi
 static fin_status remove_all(fin_store *store, int64_t study, fin_gc_count *count, fin_error *err)
 {
     int64_t before = 0, after = 0;
-    fin_status status = size_of(store, &before, err);
-    if (!status)
-        status = sweep(store, study, count, err);
-    if (status)
-        return status;
+    FINI_TRY(size_of(store, &before, err));
+    FINI_TRY(sweep(store, study, count, err));
     int code = sqlite3_exec(store->db, "VACUUM", NULL, NULL, NULL);
     if (!code) /* a reader may keep the log: then whoever closes the store last folds it */
         sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     if (code)
         return fini_store_fail(store, code, "tidy up", err);
-    status = size_of(store, &after, err);
+    FINI_TRY(size_of(store, &after, err));
     count->bytes = before > after ? before - after : 0;
-    return status;
+    return FIN_OK;
 }
 
 fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_count *count,
@@ -105,15 +94,11 @@ fin_status fin_store_gc(fin_store *store, const char *drop, int dry, fin_gc_coun
     int64_t study = 0;
     count = count ? count : &own;
     *count = (fin_gc_count){0};
-    fin_status status = drop ? fini_store_find_study(store, drop, &study, err) : FIN_OK;
-    if (status)
-        return status;
+    FINI_TRY(drop ? fini_store_find_study(store, drop, &study, err) : FIN_OK);
     if (dry)
         return count_only(store, study, count, err);
-    status = fini_store_lock_all(store, err);
-    if (status)
-        return status;
-    status = remove_all(store, study, count, err);
+    FINI_TRY(fini_store_lock_all(store, err));
+    fin_status status = remove_all(store, study, count, err);
     fini_store_unlock(store);
     return status;
 }

@@ -11,10 +11,9 @@ enum { SOME = 1 << 30 };
 static fin_status read_texts(const fin_store *store, sqlite3_stmt *statement, int first, int count,
                              const char *what, const char **texts, fin_error *err)
 {
-    fin_status status = FIN_OK;
-    for (int i = 0; i < count && !status; i++)
-        status = fini_sql_text(store, statement, first + i, FINI_STORE_TEXT, what, &texts[i], err);
-    return status;
+    for (int i = 0; i < count; i++)
+        FINI_TRY(fini_sql_text(store, statement, first + i, FINI_STORE_TEXT, what, &texts[i], err));
+    return FIN_OK;
 }
 
 /* ---- studies --------------------------------------------------------------------------------- */
@@ -141,15 +140,11 @@ static fin_status read_claim(const fin_store *store, sqlite3_stmt *statement, fi
 {
     const char *texts[11];
     int64_t verdict = 0, kind = 0;
-    fin_status status = read_texts(store, statement, 0, 11, "a text of a claim", texts, err);
-    if (!status)
-        status = fini_sql_integer(store, statement, 14, 0, FIN_VERDICTS - 1,
-                                  "the verdict on a claim", &verdict, err);
-    if (!status)
-        status = fini_sql_integer(store, statement, 15, 0, FIN_KINDS - 1, "the kind of a claim",
-                                  &kind, err);
-    if (status)
-        return status;
+    FINI_TRY(read_texts(store, statement, 0, 11, "a text of a claim", texts, err));
+    FINI_TRY(fini_sql_integer(store, statement, 14, 0, FIN_VERDICTS - 1, "the verdict on a claim",
+                              &verdict, err));
+    FINI_TRY(fini_sql_integer(store, statement, 15, 0, FIN_KINDS - 1, "the kind of a claim", &kind,
+                              err));
     *out = (fin_claim){.study = texts[0],
                        .id = texts[1],
                        .statement = texts[2],

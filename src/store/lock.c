@@ -97,9 +97,9 @@ static fin_status open_lock(fin_store *store, fin_error *err)
 static fin_status take(fin_store *store, int64_t first, int64_t count, bool *held, fin_error *err)
 {
     *held = false;
-    fin_status status = store->writes ? open_lock(store, err) : FIN_OK;
-    if (status || store->lock < 0)
-        return status;
+    FINI_TRY(store->writes ? open_lock(store, err) : FIN_OK);
+    if (store->lock < 0)
+        return FIN_OK;
     int code = set(store->lock, F_WRLCK, FIRST_BYTE + first, count);
     *held = code == EAGAIN || code == EACCES; /* anything else: this file system has no locks */
     return FIN_OK;
@@ -173,14 +173,13 @@ fin_status fini_store_lock(fin_store *store, const char *study, fin_error *err)
 fin_status fini_store_lock_all(fin_store *store, fin_error *err)
 {
     bool held;
-    fin_status status = take(store, 0, BYTES, &held, err);
-    if (!status && held)
-        status =
-            fini_fail(err, FIN_ERR_IO,
-                      "a study is running on the store '%s' ('finetti study status' shows it); "
-                      "nothing was removed; wait for it or stop it",
-                      store->shown);
-    return status;
+    FINI_TRY(take(store, 0, BYTES, &held, err));
+    if (held)
+        return fini_fail(err, FIN_ERR_IO,
+                         "a study is running on the store '%s' ('finetti study status' shows it); "
+                         "nothing was removed; wait for it or stop it",
+                         store->shown);
+    return FIN_OK;
 }
 
 /* ---- the end of a store ----------------------------------------------------------------------- */

@@ -67,15 +67,14 @@ static fin_status check_run(const fin_store *there, sqlite3_stmt *row, void *use
                   {FINI_SHOWN, "the name of a kernel"}};
     bool planned = sqlite3_column_type(row, STATE) == SQLITE_NULL;
     int64_t state;
-    fin_status status = FIN_OK;
     (void)user;
-    for (int i = 0; i < (planned ? REASON : STATE) && !status; i++)
-        status = fini_sql_text(there, row, i, limits[i].most, limits[i].what, &texts[i], err);
-    if (!status && !planned)
-        status = fini_sql_integer(there, row, STATE, FIN_STATE_DONE, FIN_STATE_FAILED,
-                                  "the state of a run", &state, err);
-    if (status || (planned && strcmp(texts[SETTINGS], "{}") == 0))
-        return status;
+    for (int i = 0; i < (planned ? REASON : STATE); i++)
+        FINI_TRY(fini_sql_text(there, row, i, limits[i].most, limits[i].what, &texts[i], err));
+    if (!planned)
+        FINI_TRY(fini_sql_integer(there, row, STATE, FIN_STATE_DONE, FIN_STATE_FAILED,
+                                  "the state of a run", &state, err));
+    if (planned && strcmp(texts[SETTINGS], "{}") == 0)
+        return FIN_OK;
     fini_hash(texts[SETTINGS], expected);
     if (strcmp(expected, texts[HASH]) != 0)
         return fini_store_damaged(there, err, "run %.32s has settings that are not its own",
@@ -102,12 +101,11 @@ static fin_status check_series(const fin_store *there, sqlite3_stmt *row, void *
 
 static fin_status check_texts(const fin_store *there, sqlite3_stmt *row, void *user, fin_error *err)
 {
-    fin_status status = FIN_OK;
     const char *text;
     (void)user;
-    for (int i = 0; i < sqlite3_column_count(row) && !status; i++)
-        status = fini_sql_text(there, row, i, FINI_STORE_TEXT, "a text", &text, err);
-    return status;
+    for (int i = 0; i < sqlite3_column_count(row); i++)
+        FINI_TRY(fini_sql_text(there, row, i, FINI_STORE_TEXT, "a text", &text, err));
+    return FIN_OK;
 }
 
 /* A plan as far as it was read. */
@@ -138,16 +136,15 @@ static fin_status check_study(const fin_store *there, sqlite3_stmt *row, void *u
 {
     chain c = {0, "00000000000000000000000000000000"};
     const char *hash;
-    fin_status status = check_rows(user,
-                                   "SELECT position, block, hash FROM other.plan LEFT JOIN "
-                                   "other.settings ON id = run_id WHERE study_id = ?1 "
-                                   "ORDER BY position",
-                                   sqlite3_column_int64(row, 0), check_place, &c, err);
-    if (!status)
-        status = fini_sql_text(there, row, 1, FINI_STORE_TEXT, "a hash", &hash, err);
-    if (!status && strcmp(hash, c.hash) != 0)
-        status = fini_store_damaged(there, err, "the plan of a study is not the one it was given");
-    return status;
+    FINI_TRY(check_rows(user,
+                        "SELECT position, block, hash FROM other.plan LEFT JOIN "
+                        "other.settings ON id = run_id WHERE study_id = ?1 "
+                        "ORDER BY position",
+                        sqlite3_column_int64(row, 0), check_place, &c, err));
+    FINI_TRY(fini_sql_text(there, row, 1, FINI_STORE_TEXT, "a hash", &hash, err));
+    if (strcmp(hash, c.hash) != 0)
+        return fini_store_damaged(there, err, "the plan of a study is not the one it was given");
+    return FIN_OK;
 }
 
 static fin_status check_other(merge *m, fin_error *err)
@@ -174,10 +171,9 @@ static fin_status check_other(merge *m, fin_error *err)
          check_texts},
     };
     _Static_assert(FIN_HOW_COUNT == 7, "how a scalar came about is checked above");
-    fin_status status = FIN_OK;
-    for (size_t i = 0; i < sizeof checks / sizeof *checks && !status; i++)
-        status = check_rows(m, checks[i].sql, 0, checks[i].check, m, err);
-    return status;
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        FINI_TRY(check_rows(m, checks[i].sql, 0, checks[i].check, m, err));
+    return FIN_OK;
 }
 
 /* ---- studies --------------------------------------------------------------------------------- */
@@ -188,9 +184,7 @@ static fin_status refuse_study(const fin_store *there, sqlite3_stmt *row, void *
     char shown[FINI_SHOWN];
     const char *name;
     (void)user;
-    fin_status status = fini_sql_text(there, row, 0, FINI_STORE_TEXT, "a name", &name, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_text(there, row, 0, FINI_STORE_TEXT, "a name", &name, err));
     fini_printable(name, strlen(name), shown, sizeof shown);
     return fini_fail(err, FIN_ERR_FORMAT,
                      "study '%s' is in both stores with different runs; nothing was merged; "
@@ -263,16 +257,14 @@ static fin_status take_newer(merge *m, const fini_difference *d, fin_error *err)
     sqlite3_stmt *statement;
     bool row = false;
     const char *here, *there;
-    fin_status status =
+    FINI_TRY(
         fini_sql_prepare(m->store,
                          "SELECT x.version, y.version, ifnull(y.finished > x.finished, 0) FROM "
                          "main.runs AS x, other.runs AS y WHERE x.id = ?1 AND y.id = ?2",
-                         &statement, err);
-    if (status)
-        return status;
+                         &statement, err));
     sqlite3_bind_int64(statement, 1, d->id[0]);
     sqlite3_bind_int64(statement, 2, d->id[1]);
-    status = fini_sql_step(m->store, statement, &row, err);
+    fin_status status = fini_sql_step(m->store, statement, &row, err);
     if (!status)
         status = fini_sql_text(m->store, statement, 0, FINI_STORE_TEXT, "a version", &here, err);
     if (!status)
@@ -282,9 +274,7 @@ static fin_status take_newer(merge *m, const fini_difference *d, fin_error *err)
     sqlite3_finalize(statement);
     if (status || newer < 0 || (newer == 0 && !later))
         return status;
-    status = fini_sql_prepare(m->store, "INSERT INTO runs_taken VALUES(?1, ?2)", &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(m->store, "INSERT INTO runs_taken VALUES(?1, ?2)", &statement, err));
     sqlite3_bind_int64(statement, 1, d->id[0]);
     sqlite3_bind_int64(statement, 2, d->id[1]);
     status = fini_sql_step(m->store, statement, &row, err);
@@ -318,7 +308,7 @@ static fin_status see_difference(void *user, const fini_difference *d, fin_error
 static fin_status choose_runs(merge *m, fin_error *err)
 {
     int64_t both = 0;
-    fin_status status =
+    FINI_TRY(
         run_sql(m,
                 "INSERT INTO main.common(command, text) SELECT command, text FROM other.common "
                 "WHERE text NOT IN (SELECT text FROM main.common) GROUP BY text ORDER BY id; "
@@ -327,35 +317,30 @@ static fin_status choose_runs(merge *m, fin_error *err)
                 "JOIN main.common AS x ON x.text = c.text "
                 "WHERE s.hash NOT IN (SELECT hash FROM main.settings) GROUP BY s.id ORDER BY s.id; "
                 "CREATE TEMP TABLE runs_taken(here INTEGER PRIMARY KEY, there INTEGER)",
-                NULL, err);
-    if (!status)
-        status = fini_store_differences(m->store, 0, see_difference, m, err);
-    if (!status)
-        status =
-            fini_sql_number(m->store,
-                            "SELECT count(*) FROM other.settings AS y JOIN other.runs USING(id) "
-                            "JOIN main.settings AS x ON x.hash = y.hash JOIN main.runs AS r "
-                            "ON r.id = x.id",
-                            0, &both, err);
-    if (!status) /* failed here, done there */
-        status = run_sql(m,
-                         "INSERT INTO runs_taken SELECT x.id, y.id FROM other.settings AS y "
-                         "JOIN other.runs AS q ON q.id = y.id JOIN main.settings AS x "
-                         "ON x.hash = y.hash JOIN main.runs AS r ON r.id = x.id "
-                         "WHERE r.state = 2 AND q.state = 1",
-                         NULL, err);
-    if (!status)
-        status = fini_sql_number(m->store, "SELECT count(*) FROM runs_taken", 0,
-                                 &m->count->replaced, err);
+                NULL, err));
+    FINI_TRY(fini_store_differences(m->store, 0, see_difference, m, err));
+    FINI_TRY(fini_sql_number(m->store,
+                             "SELECT count(*) FROM other.settings AS y JOIN other.runs USING(id) "
+                             "JOIN main.settings AS x ON x.hash = y.hash JOIN main.runs AS r "
+                             "ON r.id = x.id",
+                             0, &both, err));
+    /* failed here, done there */ FINI_TRY(
+        run_sql(m,
+                "INSERT INTO runs_taken SELECT x.id, y.id FROM other.settings AS y "
+                "JOIN other.runs AS q ON q.id = y.id JOIN main.settings AS x "
+                "ON x.hash = y.hash JOIN main.runs AS r ON r.id = x.id "
+                "WHERE r.state = 2 AND q.state = 1",
+                NULL, err));
+    FINI_TRY(
+        fini_sql_number(m->store, "SELECT count(*) FROM runs_taken", 0, &m->count->replaced, err));
     m->count->same = both - m->count->replaced;
-    return status ? status
-                  : run_sql(m,
-                            "DELETE FROM main.runs WHERE id IN (SELECT here FROM runs_taken); "
-                            "INSERT INTO runs_taken SELECT x.id, y.id FROM other.settings AS y "
-                            "JOIN other.runs AS q ON q.id = y.id JOIN main.settings AS x "
-                            "ON x.hash = y.hash WHERE x.id NOT IN (SELECT id FROM main.runs) "
-                            "AND x.id NOT IN (SELECT here FROM runs_taken)",
-                            &m->count->added, err);
+    return run_sql(m,
+                   "DELETE FROM main.runs WHERE id IN (SELECT here FROM runs_taken); "
+                   "INSERT INTO runs_taken SELECT x.id, y.id FROM other.settings AS y "
+                   "JOIN other.runs AS q ON q.id = y.id JOIN main.settings AS x "
+                   "ON x.hash = y.hash WHERE x.id NOT IN (SELECT id FROM main.runs) "
+                   "AND x.id NOT IN (SELECT here FROM runs_taken)",
+                   &m->count->added, err);
 }
 
 static fin_status copy_runs(merge *m, fin_error *err)
@@ -390,10 +375,8 @@ static bool is_same_file(fin_store *store, fin_store *other)
 
 static fin_status merge_all(merge *m, fin_error *err)
 {
-    fin_status status = fini_store_begin(m->store, err);
-    if (status)
-        return status;
-    status = check_other(m, err);
+    FINI_TRY(fini_store_begin(m->store, err));
+    fin_status status = check_other(m, err);
     if (!status)
         status = merge_studies(m, err);
     if (!status)

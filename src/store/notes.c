@@ -12,26 +12,22 @@ static fin_status add_session(fin_store *store, int64_t *id, const char *study, 
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_prepare(
+    FINI_TRY(fini_sql_prepare(
         store,
         "INSERT INTO sessions(study, started, total, done, failed, ranks, threads) "
         "VALUES(?1, ?2, 0, 0, 0, 0, 0)",
-        &statement, err);
-    if (status)
-        return status;
+        &statement, err));
     fini_sql_bind_text(statement, 1, study);
     sqlite3_bind_double(statement, 2, fini_now());
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
     *id = sqlite3_last_insert_rowid(store->db);
     if (status)
         return status;
-    status = fini_sql_prepare(store,
+    FINI_TRY(fini_sql_prepare(store,
                               "DELETE FROM sessions WHERE id <= (SELECT id FROM sessions "
                               "ORDER BY id DESC LIMIT 1 OFFSET ?1)",
-                              &statement, err);
-    if (status)
-        return status;
+                              &statement, err));
     sqlite3_bind_int(statement, 1, SESSIONS_KEPT);
     status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
@@ -43,9 +39,7 @@ static fin_status say(fin_store *store, int64_t id, const fin_session_row *sessi
     sqlite3_stmt *statement;
     bool row;
     double now = fini_now();
-    fin_status status = fini_sql_get(store, FINI_SQL_SESSION_SAY, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_SESSION_SAY, &statement, err));
     sqlite3_bind_int64(statement, 1, id);
     sqlite3_bind_double(statement, 2, now);
     fini_sql_bind_number(statement, 3, session->ended ? now : (double)NAN);
@@ -71,10 +65,9 @@ fin_status fini_store_session(fin_store *store, int64_t *id, const fin_session_r
         status = add_session(store, &number, row->study, err);
     if (!status)
         status = say(store, number, row, err);
-    status = fini_store_end(store, status, err);
-    if (!status)
-        *id = number;
-    return status;
+    FINI_TRY(fini_store_end(store, status, err));
+    *id = number;
+    return FIN_OK;
 }
 
 /* Whoever asks has just run or read the study: that it is gone is no mistake of theirs. */
@@ -104,9 +97,7 @@ static fin_status add_claim(fin_store *store, int64_t study, int position, const
     const char *texts[] = {claim->id,       claim->statement, claim->source, claim->quantity,
                            claim->expected, claim->figure,    claim->how,    claim->fails_if,
                            claim->known,    claim->needed};
-    fin_status status = fini_sql_get(store, FINI_SQL_CLAIM_ADD, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_CLAIM_ADD, &statement, err));
     sqlite3_bind_int64(statement, 1, study);
     sqlite3_bind_int(statement, 2, position);
     for (int k = 0; k < 10; k++)
@@ -123,12 +114,9 @@ fin_status fini_store_delete_claims(fin_store *store, int64_t id, fin_error *err
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status =
-        fini_sql_prepare(store, "DELETE FROM claims WHERE study_id = ?1", &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store, "DELETE FROM claims WHERE study_id = ?1", &statement, err));
     sqlite3_bind_int64(statement, 1, id);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -137,10 +125,8 @@ fin_status fini_store_keep_claims(fin_store *store, const char *study, const fin
                                   int count, fin_error *err)
 {
     int64_t id;
-    fin_status status = fini_store_begin(store, err);
-    if (status)
-        return status;
-    status = fini_store_still_has(store, study, &id, err);
+    FINI_TRY(fini_store_begin(store, err));
+    fin_status status = fini_store_still_has(store, study, &id, err);
     if (!status)
         status = fini_store_delete_claims(store, id, err);
     for (int i = 0; i < count && !status; i++)

@@ -11,9 +11,9 @@ fin_status fini_read_series(const fin_store *store, sqlite3_stmt *statement, boo
                             fin_series *out, fin_error *err)
 {
     memset(out, 0, sizeof *out);
-    fin_status status = fini_sql_text(store, statement, 0, FINI_STORE_TEXT, "the name of a series",
-                                      &out->name, err);
-    return status ? status : fini_blob_read(store, statement, 1, data, out, err);
+    FINI_TRY(fini_sql_text(store, statement, 0, FINI_STORE_TEXT, "the name of a series", &out->name,
+                           err));
+    return fini_blob_read(store, statement, 1, data, out, err);
 }
 
 /* What is done with every run: one of the three functions is called. */
@@ -32,10 +32,10 @@ typedef struct visit {
 
 static fin_status visit_scalars(visit *v, int64_t id, const fin_run_row *run, fin_error *err)
 {
-    fin_status status = fini_sheet_read(&v->sheet, id, err);
-    for (int64_t i = 0; i < v->sheet.count && !status; i++)
-        status = v->scalar(v->user, run, &v->sheet.rows[i].scalar, err);
-    return status;
+    FINI_TRY(fini_sheet_read(&v->sheet, id, err));
+    for (int64_t i = 0; i < v->sheet.count; i++)
+        FINI_TRY(v->scalar(v->user, run, &v->sheet.rows[i].scalar, err));
+    return FIN_OK;
 }
 
 static fin_status visit_series(visit *v, int64_t id, const fin_run_row *run, fin_error *err)

@@ -73,8 +73,7 @@ void fini_sheet_close(fini_sheet *sheet)
 {
     for (int64_t i = 0; i < sheet->name_count; i++)
         fini_free(sheet->names[i].name);
-    fini_free(sheet->names);
-    fini_free(sheet->rows);
+    fini_free_all(sheet->names, sheet->rows);
     sqlite3_finalize(sheet->statement);
 }
 

@@ -109,9 +109,7 @@ fin_status fini_store_unknown(fin_store *store, const char *kind, const char *na
     char shown[FINI_SHOWN], best[FINI_SHOWN] = "";
     int least = strlen(name) <= 3 ? 2 : 4, count = 0;
     sqlite3_stmt *statement;
-    fin_status status = fini_sql_prepare(store, sql, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store, sql, &statement, err));
     sqlite3_bind_int64(statement, 1, parameter);
     while (sqlite3_step(statement) == SQLITE_ROW) {
         const char *other = (const char *)sqlite3_column_text(statement, 0);
@@ -178,8 +176,8 @@ fin_status fini_sql_run(fin_store *store, fini_sql which, fin_error *err)
 {
     bool row;
     sqlite3_stmt *statement;
-    fin_status status = fini_sql_get(store, which, &statement, err);
-    return status ? status : fini_sql_step(store, statement, &row, err);
+    FINI_TRY(fini_sql_get(store, which, &statement, err));
+    return fini_sql_step(store, statement, &row, err);
 }
 
 fin_status fini_sql_number(fin_store *store, const char *sql, int64_t parameter, int64_t *number,
@@ -188,12 +186,10 @@ fin_status fini_sql_number(fin_store *store, const char *sql, int64_t parameter,
     sqlite3_stmt *statement;
     bool row = false;
     *number = 0;
-    fin_status status = fini_sql_prepare(store, sql, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store, sql, &statement, err));
     if (sqlite3_bind_parameter_count(statement) > 0)
         sqlite3_bind_int64(statement, 1, parameter);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (!status && row)
         *number = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
@@ -398,19 +394,15 @@ fin_status fini_store_name(fin_store *store, const char *name, bool add, int64_t
                                "a name in a store is UTF-8 text of 1 to %d bytes", FINI_STORE_TEXT)
                    : FIN_OK;
     sqlite3_stmt *statement;
-    fin_status status = fini_sql_get(store, FINI_SQL_NAME_FIND, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_NAME_FIND, &statement, err));
     fini_sql_bind_text(statement, 1, name);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (!status && row)
         *id = sqlite3_column_int64(statement, 0);
     sqlite3_reset(statement);
     sqlite3_clear_bindings(statement);
     if (!status && *id == 0 && add) {
-        status = fini_sql_get(store, FINI_SQL_NAME_ADD, &statement, err);
-        if (status)
-            return status;
+        FINI_TRY(fini_sql_get(store, FINI_SQL_NAME_ADD, &statement, err));
         fini_sql_bind_text(statement, 1, name);
         status = fini_sql_step(store, statement, &row, err);
         sqlite3_clear_bindings(statement);
@@ -424,12 +416,9 @@ fin_status fini_store_find_study(fin_store *store, const char *name, int64_t *id
     sqlite3_stmt *statement;
     bool row = false;
     *id = 0;
-    fin_status status =
-        fini_sql_prepare(store, "SELECT id FROM studies WHERE name = ?1", &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_prepare(store, "SELECT id FROM studies WHERE name = ?1", &statement, err));
     fini_sql_bind_text(statement, 1, name);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (!status && row)
         *id = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);

@@ -280,17 +280,15 @@ static fin_status configure(fin_store *store, fin_error *err)
         return fini_store_fail(store, code, "open", err);
     /* Pages of 8 KiB make a scan of all runs a quarter faster. Checkpoints wait for the disk:
      * rarely, and then of pages that were written many times. */
-    fin_status status = exec(store,
-                             "PRAGMA page_size = 8192; PRAGMA cell_size_check = ON; "
-                             "PRAGMA mmap_size = 0; PRAGMA synchronous = NORMAL; "
-                             "PRAGMA wal_autocheckpoint = 4096; PRAGMA temp_store = MEMORY",
-                             "open", err);
+    FINI_TRY(exec(store,
+                  "PRAGMA page_size = 8192; PRAGMA cell_size_check = ON; "
+                  "PRAGMA mmap_size = 0; PRAGMA synchronous = NORMAL; "
+                  "PRAGMA wal_autocheckpoint = 4096; PRAGMA temp_store = MEMORY",
+                  "open", err));
     /* Who only reads passes along most pages once: the system keeps them, and a second copy in
      * fresh memory takes longer than the reading. */
-    return status ? status
-                  : exec(store,
-                         store->writes ? "PRAGMA cache_size = -65536" : "PRAGMA cache_size = -2048",
-                         "open", err);
+    return exec(store, store->writes ? "PRAGMA cache_size = -65536" : "PRAGMA cache_size = -2048",
+                "open", err);
 }
 
 /* ---- the tables ------------------------------------------------------------------------------ */
@@ -347,14 +345,11 @@ static fin_status compare_tables(fin_store *store, int64_t version, fin_error *e
 static fin_status check_tables(fin_store *store, int64_t *version, fin_error *err)
 {
     int64_t application = 0, objects = 0;
-    fin_status status =
-        fini_sql_number(store, "SELECT count(*) FROM sqlite_schema", 0, &objects, err);
-    if (!status)
-        status = fini_sql_number(store, "PRAGMA application_id", 0, &application, err);
-    if (!status)
-        status = fini_sql_number(store, "PRAGMA user_version", 0, version, err);
-    if (status || (application == 0 && *version == 0 && objects == 0))
-        return status;
+    FINI_TRY(fini_sql_number(store, "SELECT count(*) FROM sqlite_schema", 0, &objects, err));
+    FINI_TRY(fini_sql_number(store, "PRAGMA application_id", 0, &application, err));
+    FINI_TRY(fini_sql_number(store, "PRAGMA user_version", 0, version, err));
+    if (application == 0 && *version == 0 && objects == 0)
+        return FIN_OK;
     if (application != FINI_STORE_APPLICATION)
         return not_a_store(store, "it is a SQLite database of another program", err);
     if (*version < 1 || *version > FINI_STORE_SCHEMA)
@@ -385,23 +380,21 @@ static fin_status upgrade_runs(fin_store *store, fin_error *err)
  * would decide them; what was vague is undecided. */
 static fin_status upgrade(fin_store *store, int64_t version, fin_error *err)
 {
-    fin_status status = exec(store, "ALTER TABLE claims RENAME TO old_claims", "upgrade", err);
-    if (!status && version == 1)
-        status = exec(store,
+    FINI_TRY(exec(store, "ALTER TABLE claims RENAME TO old_claims", "upgrade", err));
+    if (version == 1)
+        FINI_TRY(exec(store,
                       "DROP INDEX plan_hash; DROP INDEX runs_failed; "
                       "ALTER TABLE runs RENAME TO old_runs; "
                       "ALTER TABLE plan RENAME TO old_plan",
-                      "upgrade", err);
-    if (!status)
-        status = create_tables(store, (int)version, err);
-    if (!status && version == 1)
-        status = upgrade_runs(store, err);
-    return status ? status
-                  : exec(store,
-                         "INSERT INTO claims SELECT study_id, position, id, statement, source, "
-                         "quantity, expected, figure, how, '', '', '', value, low, high, verdict, "
-                         "1 FROM old_claims; DROP TABLE old_claims",
-                         "upgrade", err);
+                      "upgrade", err));
+    FINI_TRY(create_tables(store, (int)version, err));
+    if (version == 1)
+        FINI_TRY(upgrade_runs(store, err));
+    return exec(store,
+                "INSERT INTO claims SELECT study_id, position, id, statement, source, "
+                "quantity, expected, figure, how, '', '', '', value, low, high, verdict, "
+                "1 FROM old_claims; DROP TABLE old_claims",
+                "upgrade", err);
 }
 
 /* Two programs may create or upgrade the same store at the same time: the second finds it done. Names
@@ -409,13 +402,11 @@ static fin_status upgrade(fin_store *store, int64_t version, fin_error *err)
 static fin_status create(fin_store *store, fin_error *err)
 {
     int64_t version = 0;
-    fin_status status = exec(store,
-                             "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; "
-                             "BEGIN EXCLUSIVE",
-                             "create", err);
-    if (status)
-        return status;
-    status = check_tables(store, &version, err);
+    FINI_TRY(exec(store,
+                  "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; "
+                  "BEGIN EXCLUSIVE",
+                  "create", err));
+    fin_status status = check_tables(store, &version, err);
     if (!status && version == 0)
         status = create_tables(store, 0, err);
     else if (!status && version < FINI_STORE_SCHEMA)
@@ -474,16 +465,16 @@ static fin_status use_log(fin_store *store, fin_error *err)
 static fin_status open_tables(fin_store *store, int how, fin_error *err)
 {
     int64_t version = 0;
-    fin_status status = check_tables(store, &version, err);
-    if (!status && version == 0 && how != FIN_STORE_CREATE)
-        status = not_a_store(store, "it is empty", err);
-    if (!status && version < FINI_STORE_SCHEMA)
-        status = (how == FIN_STORE_READ ? copy_to_memory : create)(store, err);
-    if (!status && how == FIN_STORE_READ)
-        status = exec(store, "PRAGMA query_only = ON", "open", err);
-    if (!status && how != FIN_STORE_READ)
-        status = use_log(store, err);
-    return status;
+    FINI_TRY(check_tables(store, &version, err));
+    if (version == 0 && how != FIN_STORE_CREATE)
+        FINI_TRY(not_a_store(store, "it is empty", err));
+    if (version < FINI_STORE_SCHEMA)
+        FINI_TRY((how == FIN_STORE_READ ? copy_to_memory : create)(store, err));
+    if (how == FIN_STORE_READ)
+        FINI_TRY(exec(store, "PRAGMA query_only = ON", "open", err));
+    if (how != FIN_STORE_READ)
+        FINI_TRY(use_log(store, err));
+    return FIN_OK;
 }
 
 fin_status fin_store_open(const char *path, int how, fin_store **out, fin_error *err)
@@ -493,10 +484,7 @@ fin_status fin_store_open(const char *path, int how, fin_store **out, fin_error 
         return fini_fail(err, FIN_ERR_ARGUMENT, "a store is opened to read, write or create");
     if (!*path || strlen(path) >= 4096)
         return fini_fail(err, FIN_ERR_ARGUMENT, "the name of a store has 1 to 4095 bytes");
-    fin_store *store = fini_alloc(sizeof *store);
-    if (!store)
-        return fini_fail_memory(err, sizeof *store, "a store");
-    memset(store, 0, sizeof *store);
+    FINI_MAKE(err, "a store", fin_store, store);
     store->writes = how != FIN_STORE_READ;
     store->lock = -1;
     fini_printable(path, strlen(path), store->shown, sizeof store->shown);
@@ -511,12 +499,7 @@ fin_status fin_store_open(const char *path, int how, fin_store **out, fin_error 
         status = configure(store, err);
     if (!status)
         status = open_tables(store, how, err);
-    if (status) {
-        fin_store_close(store);
-        return status;
-    }
-    *out = store;
-    return FIN_OK;
+    FINI_HAND_OVER(out, store, status, fin_store_close);
 }
 
 void fin_store_close(fin_store *store)
@@ -530,8 +513,7 @@ void fin_store_close(fin_store *store)
         sqlite3_finalize(store->statements[i]);
     sqlite3_close_v2(store->db); /* folds the log into the file, if nobody else has it open */
     fini_stores_remove(store);
-    fini_free(store->uri);
-    fini_free(store);
+    fini_free_all(store->uri, store);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
@@ -541,10 +523,8 @@ static fin_status first_trouble(fin_store *store, const char *sql, const char *f
 {
     sqlite3_stmt *statement;
     bool row = false;
-    fin_status status = fini_sql_prepare(store, sql, &statement, err);
-    if (status)
-        return status;
-    status = fini_sql_step(store, statement, &row, err);
+    FINI_TRY(fini_sql_prepare(store, sql, &statement, err));
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (!status && row) {
         const char *text = (const char *)sqlite3_column_text(statement, 0);
         char shown[FINI_SHOWN * 2] = "";
@@ -560,10 +540,8 @@ static fin_status first_trouble(fin_store *store, const char *sql, const char *f
 fin_status fin_store_check(fin_store *store, fin_error *err)
 {
     FINI_NEED(err, store);
-    fin_status status =
-        first_trouble(store, "PRAGMA integrity_check(1)", "ok", "the integrity check says", err);
-    if (!status)
-        status = first_trouble(store, "PRAGMA foreign_key_check", NULL,
-                               "rows belong to nothing in table", err);
-    return status;
+    FINI_TRY(
+        first_trouble(store, "PRAGMA integrity_check(1)", "ok", "the integrity check says", err));
+    return first_trouble(store, "PRAGMA foreign_key_check", NULL, "rows belong to nothing in table",
+                         err);
 }

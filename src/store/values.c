@@ -24,9 +24,7 @@ static char *copy(const char *text)
 void fini_values_close(fini_values *values)
 {
     for (int i = 0; i < values->count; i++) {
-        fini_free(values->value[i].name);
-        fini_free(values->value[i].common);
-        fini_free(values->value[i].own);
+        fini_free_all(values->value[i].name, values->value[i].common, values->value[i].own);
     }
     fini_free(values->value);
     sqlite3_finalize(values->statement);
@@ -98,7 +96,6 @@ static fin_status read_json(fini_values *values, const char *json, bool own, fin
 fin_status fini_values_read(fini_values *values, const fini_cursor *cursor, fin_error *err)
 {
     bool same = values->common_id == cursor->common_id;
-    fin_status status = FIN_OK;
     for (int i = 0; i < values->count; i++) {
         fini_value *value = &values->value[i];
         if (value->own || !same) {
@@ -113,10 +110,9 @@ fin_status fini_values_read(fini_values *values, const fini_cursor *cursor, fin_
     }
     values->common_id = 0;
     if (!same)
-        status = read_json(values, cursor->run.settings, false, err);
-    if (!status && strcmp(cursor->own, "{}") != 0)
-        status = read_json(values, cursor->own, true, err);
-    if (!status)
-        values->common_id = cursor->common_id;
-    return status;
+        FINI_TRY(read_json(values, cursor->run.settings, false, err));
+    if (strcmp(cursor->own, "{}") != 0)
+        FINI_TRY(read_json(values, cursor->own, true, err));
+    values->common_id = cursor->common_id;
+    return FIN_OK;
 }

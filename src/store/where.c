@@ -166,16 +166,13 @@ void fini_setting_path(const char *name, char *path)
 fin_status fini_condition_look_up(fin_store *store, fini_condition *where, fin_error *err)
 {
     sqlite3_stmt *statement;
-    fin_status status = fini_store_name(store, where->name, false, &where->name_id, err);
-    if (!status)
-        status = fini_sql_prepare(store,
-                                  "SELECT 1 FROM common WHERE json_type(text, ?1) IS NOT NULL "
-                                  "LIMIT 1",
-                                  &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_name(store, where->name, false, &where->name_id, err));
+    FINI_TRY(fini_sql_prepare(store,
+                              "SELECT 1 FROM common WHERE json_type(text, ?1) IS NOT NULL "
+                              "LIMIT 1",
+                              &statement, err));
     fini_sql_bind_text(statement, 1, where->path);
-    status = fini_sql_step(store, statement, &where->setting, err);
+    fin_status status = fini_sql_step(store, statement, &where->setting, err);
     sqlite3_finalize(statement);
     return status;
 }
@@ -349,9 +346,7 @@ fin_status fini_name_list_add(fini_name_list *names, const char *name, int lengt
     int i = place(names, name, length);
     if (i < names->count && compare(names->name[i], name, length) == 0)
         return FIN_OK;
-    fin_status status = make_room(names, err);
-    if (status)
-        return status;
+    FINI_TRY(make_room(names, err));
     char *copy = fini_alloc((size_t)length + 1);
     if (!copy)
         return fini_fail_memory(err, (size_t)length + 1, "a name");

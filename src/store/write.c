@@ -25,11 +25,9 @@ fin_status fini_store_common(fin_store *store, const char *command, const char *
 {
     sqlite3_stmt *statement;
     bool row = false;
-    fin_status status = fini_sql_get(store, FINI_SQL_COMMON_FIND, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_COMMON_FIND, &statement, err));
     fini_sql_bind_text(statement, 1, text);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     *id = row ? sqlite3_column_int64(statement, 0) : 0;
     sqlite3_reset(statement);
     if (!status && !row)
@@ -62,14 +60,12 @@ static fin_status find_settings(fin_store *store, const fin_plan *plan, int64_t 
     bool row;
     *id = 0;
     *state = FIN_STATE_PLANNED;
-    fin_status status = fini_sql_get(store, FINI_SQL_SETTINGS_FIND, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_SETTINGS_FIND, &statement, err));
     fini_sql_bind_text(statement, 1, plan->hash);
     sqlite3_bind_int64(statement, 2, common);
     fini_sql_bind_text(statement, 3, own);
     fini_sql_bind_text(statement, 4, plan->settings);
-    status = fini_sql_step(store, statement, &row, err);
+    fin_status status = fini_sql_step(store, statement, &row, err);
     if (status || !row)
         return status;
     *id = sqlite3_column_int64(statement, 0);
@@ -113,9 +109,7 @@ static fin_status put_run(fin_store *store, int64_t id, const fini_done *done, c
 {
     sqlite3_stmt *statement;
     bool row;
-    fin_status status = fini_sql_get(store, FINI_SQL_RUN_PUT, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_sql_get(store, FINI_SQL_RUN_PUT, &statement, err));
     sqlite3_bind_int64(statement, 1, id);
     sqlite3_bind_int(statement, 2, (int)done->state);
     fini_sql_bind_text(statement, 3, reason);
@@ -132,11 +126,8 @@ fin_status fini_store_add_scalar(fin_store *store, int64_t run, const fin_scalar
     int64_t name;
     bool row;
     sqlite3_stmt *statement;
-    fin_status status = fini_store_name(store, scalar->name, true, &name, err);
-    if (!status)
-        status = fini_sql_get(store, FINI_SQL_SCALAR_ADD, &statement, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_store_name(store, scalar->name, true, &name, err));
+    FINI_TRY(fini_sql_get(store, FINI_SQL_SCALAR_ADD, &statement, err));
     sqlite3_bind_int64(statement, 1, name);
     sqlite3_bind_int64(statement, 2, run);
     fini_sql_bind_number(statement, 3, scalar->value);
@@ -225,16 +216,16 @@ static fin_status keep_run(fin_store *store, fini_plan_of *plan_of, const void *
     if (status || state == FIN_STATE_DONE)
         return status;
     fini_printable(done->reason, strnlen(done->reason, sizeof done->reason), reason, sizeof reason);
-    status = put_run(store, id, done, reason, err);
-    for (int i = 0; result && i < fin_result_scalar_count(result) && !status; i++) {
+    FINI_TRY(put_run(store, id, done, reason, err));
+    for (int i = 0; result && i < fin_result_scalar_count(result); i++) {
         fin_scalar scalar = fin_result_get_scalar(result, i);
-        status = fini_store_add_scalar(store, id, &scalar, err);
+        FINI_TRY(fini_store_add_scalar(store, id, &scalar, err));
     }
-    for (int i = 0; result && i < fin_result_series_count(result) && !status; i++) {
+    for (int i = 0; result && i < fin_result_series_count(result); i++) {
         fin_series series = fin_result_get_series(result, i);
-        status = fini_store_add_series(store, id, &series, err);
+        FINI_TRY(fini_store_add_series(store, id, &series, err));
     }
-    return status;
+    return FIN_OK;
 }
 
 fin_status fini_store_keep(fin_store *store, fini_plan_of *plan_of, const void *study,

@@ -238,12 +238,10 @@ static fin_status open_all(reader *r, fin_error *err)
     char path[FINI_FOLDER_PATH];
     json_t *config;
     fin_text_encoder *e = r->e;
-    fin_status status = fini_folder_json(r->folder, "config.json", &config, err);
-    if (!status && !config)
+    FINI_TRY(fini_folder_json(r->folder, "config.json", &config, err));
+    if (!config)
         return fini_fail(err, FIN_ERR_IO,
                          "'%.200s' is no folder of an encoder: it has no config.json", r->folder);
-    if (status)
-        return status;
     r->config = config;
     read_config(r);
     json_decref(config);
@@ -269,17 +267,10 @@ static fin_status open_all(reader *r, fin_error *err)
 fin_status fin_text_encoder_open(fin_text_encoder **out, const char *folder, fin_error *err)
 {
     FINI_NEED_TO_MAKE(err, out, folder);
-    fin_text_encoder *e = fini_alloc(sizeof *e);
-    if (!e)
-        return fini_fail_memory(err, sizeof *e, "an encoder of text");
-    memset(e, 0, sizeof *e);
+    FINI_MAKE(err, "an encoder of text", fin_text_encoder, e);
     reader r = {.e = e, .folder = folder, .err = err};
     fin_status status = open_all(&r, err);
-    if (status)
-        fin_text_encoder_destroy(e);
-    else
-        *out = e;
-    return status;
+    FINI_HAND_OVER(out, e, status, fin_text_encoder_destroy);
 }
 
 void fin_text_encoder_destroy(fin_text_encoder *e)
@@ -288,8 +279,7 @@ void fin_text_encoder_destroy(fin_text_encoder *e)
         return;
     fini_tokenizer_close(&e->tokenizer);
     fini_weights_close(e->weights);
-    fini_free(e->layer);
-    fini_free(e);
+    fini_free_all(e->layer, e);
 }
 
 const fin_text_shape *fin_text_encoder_shape(const fin_text_encoder *e)

@@ -28,9 +28,7 @@ fin_status fini_folder_json(const char *folder, const char *name, json_t **root,
     *root = NULL;
     if (!fini_folder_has(folder, name))
         return FIN_OK;
-    fin_status status = fini_read_text(fini_folder_path(folder, name, path), &text, &size, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_read_text(fini_folder_path(folder, name, path), &text, &size, err));
     *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &why);
     fini_free(text);
     if (json_is_object(*root))

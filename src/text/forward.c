@@ -534,8 +534,8 @@ static fin_status plan(job *j, fin_error *err)
                              "piece %lld is not of this encoder: the pieces were cut for another "
                              "one",
                              (long long)j->p->id[t]);
-    fin_status status = fini_blas_ready(err);
-    return status ? status : plan_rows(j, err);
+    FINI_TRY(fini_blas_ready(err));
+    return plan_rows(j, err);
 }
 
 fin_status fin_text_encoder_run(const fin_text_encoder *e, const fin_text_pieces *p,

@@ -124,10 +124,7 @@ bool fini_text_is_key(const char *text)
 fin_status fini_text_key(const char *folder, char key[FINI_TEXT_KEY], fin_error *err)
 {
     char path[FINI_FOLDER_PATH];
-    known *k = fini_alloc(sizeof *k);
-    if (!k)
-        return fini_fail_memory(err, sizeof *k, "a key");
-    memset(k, 0, sizeof *k);
+    FINI_MAKE(err, "a key", known, k);
     snprintf(k->folder, sizeof k->folder, "%s", folder);
     for (int i = 0; i <= FILES; i++)
         if (stat(path_of(k, i, path), &k->about[i]))
@@ -176,8 +173,8 @@ fin_status fini_text_given(const char *name, const char *given, char path[FINI_F
         return fini_fail(err, FIN_ERR_ARGUMENT,
                          "%s = %s: nothing with this was given; set %s to its path", name, given,
                          name);
-    fin_status status = fini_text_key(path, key, err);
-    if (!status && fini_text_is_key(given) && strcmp(key, given) != 0)
-        status = fini_fail(err, FIN_ERR_FORMAT, "'%.200s' has changed since it was given", path);
-    return status;
+    FINI_TRY(fini_text_key(path, key, err));
+    if (fini_text_is_key(given) && strcmp(key, given) != 0)
+        return fini_fail(err, FIN_ERR_FORMAT, "'%.200s' has changed since it was given", path);
+    return FIN_OK;
 }

@@ -130,32 +130,19 @@ fin_status fin_text_pieces_cut(fin_text_pieces **out, const fin_text_encoder *e,
 {
     FINI_NEED_TO_MAKE(err, out, e, !n || texts);
     job j = {e, n, longest ? longest : e->shape.longest, texts, sizes, NULL};
-    fin_status status = check(&j, err);
-    if (status)
-        return status;
-    fin_text_pieces *p = fini_alloc(sizeof *p);
-    if (!p)
-        return fini_fail_memory(err, sizeof *p, "pieces of texts");
+    FINI_TRY(check(&j, err));
+    FINI_MAKE(err, "pieces of texts", fin_text_pieces, p);
     *p = (fin_text_pieces){.n = n};
     j.p = p;
-    status = cut_all(&j, err);
-    if (status)
-        fin_text_pieces_destroy(p);
-    else
-        *out = p;
-    return status;
+    fin_status status = cut_all(&j, err);
+    FINI_HAND_OVER(out, p, status, fin_text_pieces_destroy);
 }
 
 void fin_text_pieces_destroy(fin_text_pieces *p)
 {
     if (!p)
         return;
-    fini_free(p->offsets);
-    fini_free(p->left_out);
-    fini_free(p->id);
-    fini_free(p->begin);
-    fini_free(p->end);
-    fini_free(p);
+    fini_free_all(p->offsets, p->left_out, p->id, p->begin, p->end, p);
 }
 
 int64_t fin_text_pieces_texts(const fin_text_pieces *p)

@@ -38,9 +38,7 @@ static int32_t find(const fini_tokenizer *t, const char *piece)
 static fin_status find_special(fini_tokenizer *t, const char *folder, const char *unknown,
                                fin_error *err)
 {
-    fin_status status = fini_names_index(&t->vocabulary, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_names_index(&t->vocabulary, err));
     t->unknown = find(t, unknown);
     t->cls = find(t, "[CLS]");
     t->sep = find(t, "[SEP]");
@@ -171,8 +169,8 @@ static fin_status read_wordpiece(fini_tokenizer *t, const char *folder, const js
     t->cjk = is_on(normalizer, "handle_chinese_chars", true);
     t->lower = is_on(normalizer, "lowercase", true);
     t->strip = is_on(normalizer, "strip_accents", t->lower);
-    fin_status status = read_vocabulary(t, folder, json_object_get(model, "vocab"), err);
-    return status ? status : find_special(t, folder, unknown ? unknown : "[UNK]", err);
+    FINI_TRY(read_vocabulary(t, folder, json_object_get(model, "vocab"), err));
+    return find_special(t, folder, unknown ? unknown : "[UNK]", err);
 }
 
 /* Pieces that the tokenizer added are never found in a text. */
@@ -191,11 +189,8 @@ static fin_status read_scores(fini_tokenizer *t, const char *folder, const json_
                               fin_error *err)
 {
     int64_t count = (int64_t)json_array_size(vocabulary);
-    fin_status status = FIN_OK;
-    t->score = fini_alloc_array(count, sizeof *t->score);
-    if (!t->score)
-        return fini_fail_memory(err, (size_t)count * sizeof *t->score, "scores of pieces");
-    for (int64_t i = 0; i < count && !status; i++) {
+    FINI_ROOM(err, "scores of pieces", t->score, count, 1);
+    for (int64_t i = 0; i < count; i++) {
         const json_t *pair = json_array_get(vocabulary, (size_t)i), *text = json_array_get(pair, 0);
         double score = json_number_value(json_array_get(pair, 1));
         if (!json_is_string(text) || !json_is_number(json_array_get(pair, 1)) ||
@@ -207,9 +202,9 @@ static fin_status read_scores(fini_tokenizer *t, const char *folder, const json_
         t->score[i] = (float)score;
         if (t->score[i] < t->worst)
             t->worst = t->score[i];
-        status = add(t, json_string_value(text), json_string_length(text), err);
+        FINI_TRY(add(t, json_string_value(text), json_string_length(text), err));
     }
-    return status;
+    return FIN_OK;
 }
 
 static fin_status read_unigram(fini_tokenizer *t, const char *folder, const json_t *root,
@@ -217,9 +212,7 @@ static fin_status read_unigram(fini_tokenizer *t, const char *folder, const json
 {
     const json_t *model = json_object_get(root, "model");
     const json_t *unknown = json_object_get(model, "unk_id");
-    fin_status status = read_scores(t, folder, json_object_get(model, "vocab"), err);
-    if (status)
-        return status;
+    FINI_TRY(read_scores(t, folder, json_object_get(model, "vocab"), err));
     json_int_t id = json_is_integer(unknown) ? json_integer_value(unknown) : -1;
     if (id < 0 || id >= t->vocabulary.count)
         return no_tokenizer(folder, "tokenizer.json", "unk_id is no piece", err);

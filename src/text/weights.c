@@ -23,9 +23,7 @@ static const size_t widths[] = {[FINI_F32] = 4, [FINI_F16] = 2, [FINI_BF16] = 2}
 fin_status fini_weights_open(fini_weights **out, const char *path, fin_error *err)
 {
     *out = NULL;
-    fini_weights *w = fini_alloc(sizeof *w);
-    if (!w)
-        return fini_fail_memory(err, sizeof *w, "weights");
+    FINI_MAKE(err, "weights", fini_weights, w);
     *w = (fini_weights){0};
     fin_status status = fini_tensors_head(path, &w->file, err);
     if (!status) {
@@ -38,11 +36,7 @@ fin_status fini_weights_open(fini_weights **out, const char *path, fin_error *er
                                (double)w->size / 1e9);
         }
     }
-    if (status)
-        fini_weights_close(w);
-    else
-        *out = w;
-    return status;
+    FINI_HAND_OVER(out, w, status, fini_weights_close);
 }
 
 void fini_weights_close(fini_weights *w)
