@@ -58,21 +58,16 @@ static void count_unlike(const void *user, int64_t i, double *sums)
 fin_status fin_bags_level(const fin_bags *bags, fin_sum sum, unsigned char *level, fin_error *err)
 {
     FINI_NEED(err, bags, level);
-    fin_status status = fini_bags_check(bags, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_bags_check(bags, err));
     int64_t d = bags->d;
-    double *first = fini_alloc_array(3 * d + 1, sizeof *first), *found = first + d + 1;
+    FINI_OWN(err, "columns", double, first, 3 * d + 1, 1);
+    double *found = first + d + 1;
     const levels o = {bags, first};
-    if (!first)
-        return fini_fail_memory(err, (3 * (size_t)d + 1) * sizeof *first, "columns");
-    status = fini_bags_sum(bags, sum, 1, d + 1, first_token, &o, first, err);
-    if (!status)
-        status = fini_bags_sum(bags, sum, 1, 2 * d, count_unlike, &o, found, err);
-    for (int64_t j = 0; j < d && !status; j++)
+    FINI_TRY(fini_bags_sum(bags, sum, 1, d + 1, first_token, &o, first, err));
+    FINI_TRY(fini_bags_sum(bags, sum, 1, 2 * d, count_unlike, &o, found, err));
+    for (int64_t j = 0; j < d; j++)
         level[j] = first[d] > 0 && found[j] == 0 && found[d + j] > 0;
-    fini_free(first);
-    return status;
+    return FIN_OK;
 }
 
 /* ---- ranges ---------------------------------------------------------------------------------------- */

@@ -351,14 +351,12 @@ static fin_status put_back(fin_training *t, const source *s, fin_error *err)
 {
     fin_train_array arrays[ARRAYS_MOST];
     int count = fini_train_array_count(t->train);
-    fin_status status = FIN_OK;
     assert(count <= ARRAYS_MOST);
-    for (int i = 0; i < count && !status; i++) {
-        status = fini_train_get_array(t->train, i, &arrays[i], err);
-        if (!status)
-            status = get(s, arrays[i].name, &arrays[i], NULL, err);
+    for (int i = 0; i < count; i++) {
+        FINI_TRY(fini_train_get_array(t->train, i, &arrays[i], err));
+        FINI_TRY(get(s, arrays[i].name, &arrays[i], NULL, err));
     }
-    return status ? status : fini_train_resume(t->train, arrays, count, err);
+    return fini_train_resume(t->train, arrays, count, err);
 }
 
 static fin_status go_on(fin_training *t, const source *s, fin_error *err)

@@ -119,10 +119,7 @@ static fin_status set_ranges(fini_tune *t, unsigned which, const double *scales,
     fin_cross_settings guess = t->settings;
     int64_t i = 0;
     /* What is held is part of the guess of the rest. */
-    fin_status status =
-        fini_tune_guess(&guess, NULL, which & ~(scales ? FIN_TUNE_SCALE : 0u), t->data, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_tune_guess(&guess, NULL, which & ~(scales ? FIN_TUNE_SCALE : 0u), t->data, err));
     bool centred = fini_tune_centred(&guess);
     for (int64_t j = 0; scales && j < t->data->dk; j++) {
         t->part[i] = (fini_tune_part){.what = FIN_TUNE_SCALE, .column = j};

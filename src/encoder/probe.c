@@ -264,24 +264,16 @@ fin_status fin_probe_judge(const fin_probe *probe, int64_t n, const double *x, c
 {
     FINI_NEED(err, probe, !n || x, !n || y, score);
     int64_t targets = probe->classes > 0 ? 1 : probe->m;
-    double *out = fini_alloc_array(n, (size_t)probe->m * sizeof *out);
-    fin_status status =
-        out ? FIN_OK
-            : fini_fail_memory(err, (size_t)(n * probe->m) * sizeof *out, "a probe's predictions");
-    if (!status)
-        status = fini_probe_predict(probe, n, x, out, err);
-    if (!status)
-        status = check_finite("target", n, targets, y, err);
-    if (!status && probe->classes > 0)
-        status = check_classes(n, probe->classes, y, false, err);
-    if (!status) {
-        *score = (fin_probe_score){score->train, n,   probe->m, NAN, NAN,           NAN,
-                                   NAN,          NAN, NAN,      NAN, probe->penalty};
-        if (probe->classes > 0)
-            score_classes(n, probe->classes, y, out, score);
-        else
-            score_numbers(n, probe->m, y, out, score, column_r2, room);
-    }
-    fini_free(out);
-    return status;
+    FINI_OWN(err, "a probe's predictions", double, out, n, probe->m);
+    FINI_TRY(fini_probe_predict(probe, n, x, out, err));
+    FINI_TRY(check_finite("target", n, targets, y, err));
+    if (probe->classes > 0)
+        FINI_TRY(check_classes(n, probe->classes, y, false, err));
+    *score = (fin_probe_score){score->train, n,   probe->m, NAN, NAN,           NAN,
+                               NAN,          NAN, NAN,      NAN, probe->penalty};
+    if (probe->classes > 0)
+        score_classes(n, probe->classes, y, out, score);
+    else
+        score_numbers(n, probe->m, y, out, score, column_r2, room);
+    return FIN_OK;
 }

@@ -255,13 +255,10 @@ static fin_status add_theory(const fini_rate *v, fin_result *result, fin_error *
     if (v->rescale == NO || v->keys != FINI_RATE_SPHERE || !(v->linear > 0) ||
         fini_rate_quadratic(v) > 0)
         return FIN_OK;
-    fin_status status =
-        fini_temperature_best(v->d, dv, v->noise, v->linear / dv, &kappa, &scaled, err);
-    if (!status) {
-        add_closed(result, "best_kappa", kappa);
-        add_closed(result, "best_scaled", scaled);
-    }
-    return status;
+    FINI_TRY(fini_temperature_best(v->d, dv, v->noise, v->linear / dv, &kappa, &scaled, err));
+    add_closed(result, "best_kappa", kappa);
+    add_closed(result, "best_scaled", scaled);
+    return FIN_OK;
 }
 
 static fin_status add_all(work *w, fin_result *result, const fin_progress *progress, fin_error *err)

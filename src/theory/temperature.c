@@ -58,10 +58,7 @@ fin_status fini_temperature_best(int64_t d, double dv, double noise, double prio
                          dv, noise, prior);
     problem p = {d, noise, prior};
     double best, value;
-    fin_status status =
-        fini_brent(at_log_kappa, &p, log(low), log(high), 1e-10, &best, &value, err);
-    if (status)
-        return status;
+    FINI_TRY(fini_brent(at_log_kappa, &p, log(low), log(high), 1e-10, &best, &value, err));
     if (best >= log(high) * (1 - 1e-6))
         return fini_fail(err, FIN_ERR_NUMERIC,
                          "temperature: with noise = %g and prior = %g on S^%lld the error still "
