@@ -142,6 +142,11 @@ builders.push([
         minima += Number(points[i] === 0);
         saddles += Number(points[i] === 1);
       }
+      p.note(
+        points.length && !minima
+          ? 'Scores are so large here that erf is 1 nearly everywhere, and the risk flat in κ, as far as rounding tells. Lower λ or d.'
+          : 'Drag the start. Every one rolls into one of two minima, which are the same predictor: (κ, ν) and (−κ, −ν).',
+      );
       p.number('minima', 'minima on M', minima, 'eigenvalues of the exact Hessian');
       p.number('saddles', 'saddles on M', saddles, 'eigenvalues of the exact Hessian');
     };
@@ -178,7 +183,6 @@ builders.push([
         `import finetti\nplane = finetti.run("landscape", ${keywords({ ...said, grid: SIDE })})\nprint(plane.minima, plane.saddles, plane.series["point_risk"])\n` +
           `runs = finetti.train(${keywords({ ...said, init: 'overlaps' })}, start={"kappa": ${start.value[0]}, "nu": ${start.value[1]}},\n                     runs=1, steps=20000, log_every=100)\nprint(runs.final["risk"], runs.final["kappa"])`,
       );
-      p.note('Drag the start. Every one rolls into one of two minima, which are the same predictor: (κ, ν) and (−κ, −ν).');
       const key = [...model(), ...start.value, many.value, seed.value].join();
       if (key !== last) descent();
       last = key;

@@ -165,7 +165,7 @@ builders.push([
       const said = { engine: engine.value === 'sgd' ? 'reduced' : 'population', init: init.value, lam: lam.value, decay: decay.value, alpha: alpha.value, d: d.value, eps: eps.value, batch: batch.value, steps: steps.value, log_every: every(), runs: RUNS, seed: seed.value[0] };
       if (engine.value !== 'sgd') delete said.batch;
       p.command(`finetti train${words(said)} --json`, `import finetti\nruns = finetti.train(${keywords(said).replace(', alpha', ',\n                     alpha')})\nprint(runs.final["risk"][0], runs.summary()["swapped"])`);
-      p.note('Half of the runs swap the two roles of k and v. Which has the lower risk? Try experiment 4, then raise d at fixed α.');
+      p.note('How many runs swap the two roles of k and v, and which end has the lower risk? Compare experiment 3 with λ = 0.06 and with experiment 4, then raise d at fixed α.');
       const key = arguments_(0).join();
       if (key !== last) run();
       last = key;

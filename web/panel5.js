@@ -106,9 +106,11 @@ builders.push([
       const angles = Array.from({ length: 121 }, (_, i) => 2 * Math.PI * (i / 121 - 0.5)),
         column = (form, k) => angles.map((_, i) => (shape[form] ? shape[form][3 * i + k] : null));
       found.set([angles, column('cme', 0), column('cme', 1), column('softmax', 1), column('softmax', 2)]);
+      // keys that a query sees: L / sqrt(pi kappa)
+      const few = L.value / Math.sqrt(2 * Math.PI * L.value ** power.value) < 4;
       for (const form of FORMS) {
         const n = now[form];
-        p.number(`${form}_predicted`, `${form}: error predicted`, n ? n.at[0] : NaN, n ? (Number.isNaN(n.at[0]) ? 'no closed form for skewed keys' : 'closed form, first order in 1/L') : 'being computed', n && n.at[0] ? `, bias² ${show(n.at[1], 3)}, variance ${show(n.at[2], 3)}` : '');
+        p.number(`${form}_predicted`, `${form}: error predicted`, n ? n.at[0] : NaN, n ? (Number.isNaN(n.at[0]) ? 'no closed form for skewed keys' : few && form === 'softmax' ? 'first order in 1/L, which is too little: a query sees fewer than 4 keys' : 'closed form, first order in 1/L') : 'being computed', n && n.at[0] ? `, bias² ${show(n.at[1], 3)}, variance ${show(n.at[2], 3)}` : '');
         p.number(`${form}_rmse`, `${form}: error simulated`, n ? n.rate[0] : NaN, n ? (Number.isNaN(n.rate[0]) ? `not simulated beyond ${MOST[form]} tokens` : `simulated, ${CONTEXTS} contexts`) : 'being computed', n && n.rate[0] ? ` ± ${show(n.rate[1], 2)}` : '');
       }
     };
