@@ -176,7 +176,8 @@ static int unknown_option(cli_args *args, const char *name)
     char option[CLI_NAME + 2], other[CLI_NAME + 2];
     fin_error err = {FIN_OK, ""};
     cli_dashed(name, option);
-    for (int i = 0; i < args->pair_count; i++) /* a value that is missing farther on is not told first */
+    for (int i = 0; i < args->pair_count;
+         i++) /* a value that is missing farther on is not told first */
         if (!args->pairs[i].text)
             args->pairs[i].text = "";
     if (args->settings)

@@ -106,8 +106,7 @@ static void gradient__matches_differences(void **state)
         check_gradient(&help_forms[t], 0, worst);
         check_gradient(&help_forms[t], 1, worst);
         print_message("%s lam %g c %g: k %.2g, v %.2g, lam %.2g, c %.2g\n", help_forms[t].name,
-                      help_forms[t].lam, help_forms[t].c, worst[0], worst[1], worst[2],
-                      worst[3]);
+                      help_forms[t].lam, help_forms[t].c, worst[0], worst[1], worst[2], worst[3]);
         for (int j = 0; j < 4; j++)
             assert_true(worst[j] < 1e-6);
     }

@@ -408,7 +408,8 @@ static void risk__notes(void **state)
         {"risk form=hardmax kappa=0.1 show=risk,star samples=2000", "star: hardmax has no lam"},
         {"risk m=2 show=risk,bayes",
          "bayes: the Bayes risk is computed for m = 1 only, here m = 2"},
-        {"risk form=softmax lam=0.1 L=3 method=simulation samples=5", "risk: one sample makes up a tenth"},
+        {"risk form=softmax lam=0.1 L=3 method=simulation samples=5",
+         "risk: one sample makes up a tenth"},
         {"risk task=spiked snr=0 show=star", "star: at the end of the search"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -515,7 +515,8 @@ static void result__all_diverged(void **state)
 static void result__risks_that_are_simulated(void **state)
 {
     (void)state;
-    fin_result *r = run("train form=softmax lam=0.1 engine=reduced d=9 L=3 runs=3 steps=4 risk_samples=20");
+    fin_result *r =
+        run("train form=softmax lam=0.1 engine=reduced d=9 L=3 runs=3 steps=4 risk_samples=20");
     fin_scalar error = scalar(r, "risk_error");
     const double *each = numbers(r, "end_risk_error", 3, 0);
     assert_true(error.how == FIN_HOW_SIMULATION && error.samples == 20);

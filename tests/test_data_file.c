@@ -36,7 +36,8 @@ static void output__appears_only_at_commit(void **state)
     fini_output *output = open_output(path);
     assert_ok(fini_output_write(output, "hello\n", 6, &err));
     assert_int_equal(access(path, F_OK), -1);
-    assert_true(list_folder(0) <= 1); /* none where a file may have no name, else the temporary one */
+    assert_true(list_folder(0) <=
+                1); /* none where a file may have no name, else the temporary one */
     assert_ok(fini_output_commit(output, &err));
     assert_file_is(path, "hello\n");
     assert_int_equal(list_folder(0), 1);

@@ -112,12 +112,12 @@ static void npz__stream_of_many_chunks(void **state)
     const char *path = in_folder("s.npz");
     counter first = {.fail_at = -1}, second = {.next = 5, .fail_at = -1};
     fin_npz_writer *writer = create(path);
-    assert_ok(fin_npz_add_stream(writer, "first", FIN_I64, 1, (int64_t[]){N}, count_up, &first,
+    assert_ok(
+        fin_npz_add_stream(writer, "first", FIN_I64, 1, (int64_t[]){N}, count_up, &first, &err));
+    assert_ok(fin_npz_add_stream(writer, "second", FIN_I64, 2, (int64_t[]){3, 2}, count_up, &second,
                                  &err));
-    assert_ok(fin_npz_add_stream(writer, "second", FIN_I64, 2, (int64_t[]){3, 2}, count_up,
-                                 &second, &err));
-    assert_ok(fin_npz_add_stream(writer, "none", FIN_I64, 1, (int64_t[]){0}, count_up, &second,
-                                 &err));
+    assert_ok(
+        fin_npz_add_stream(writer, "none", FIN_I64, 1, (int64_t[]){0}, count_up, &second, &err));
     assert_ok(fin_npz_commit(writer, NULL, &err));
     assert_int_equal(first.next, N);
     assert_int_equal(second.calls, 1);
@@ -202,10 +202,8 @@ static void npz__add_rejects_bad_arguments(void **state)
                      FIN_ERR_ARGUMENT);
     assert_int_equal(fin_npz_add(writer, "a", FIN_F64, 2, huge, x, &err), FIN_ERR_ARGUMENT);
     assert_message(&err, "overflows");
-    assert_int_equal(fin_npz_add(writer, "a", FIN_F64, 1, negative, x, &err),
-                     FIN_ERR_ARGUMENT);
-    assert_int_equal(fin_npz_add(writer, "a", FIN_F64, 1, three, NULL, &err),
-                     FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_npz_add(writer, "a", FIN_F64, 1, negative, x, &err), FIN_ERR_ARGUMENT);
+    assert_int_equal(fin_npz_add(writer, "a", FIN_F64, 1, three, NULL, &err), FIN_ERR_ARGUMENT);
     assert_int_equal(fin_npz_commit(writer, NULL, &err), FIN_ERR_ARGUMENT); /* none was added */
     assert_message(&err, "at least one");
     assert_int_equal(list_folder(0), 0);
@@ -223,8 +221,7 @@ static void npz__add_rejects_bad_arguments(void **state)
 static fin_status commit_counter(const char *path, counter *c, const fin_progress *progress)
 {
     fin_npz_writer *writer = create(path);
-    assert_ok(
-        fin_npz_add_stream(writer, "c", FIN_I64, 1, (int64_t[]){1000000}, count_up, c, &err));
+    assert_ok(fin_npz_add_stream(writer, "c", FIN_I64, 1, (int64_t[]){1000000}, count_up, c, &err));
     return fin_npz_commit(writer, progress, &err);
 }
 

@@ -206,7 +206,7 @@ static void lam_auto__is_the_best_known(void **state)
         {1, 3, 2, 7, 1, 0.5, 1e-15},        {0.7, 3, 10, 10, 1, 0, 1e-3},
         {0.7, 14, 10, 10, 1, 0, 1e-3},      {3, 2.2, 10, 10, 1, 0, 1e-3},
         {0.3, 1.4, 100, 100, 1, 0.1, 1e-3}, {0.7, 2, 2, 90, 1, 0, 0.05}, /* of the mean length */
-        {0.7, 5, 10, 10, 2, 0, 0.02},                                   /* simulated */
+        {0.7, 5, 10, 10, 2, 0, 0.02},                                    /* simulated */
     };
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         fin_task *task =

@@ -115,7 +115,7 @@ static void check(int d, double kappa, double lam, int L, int contexts, double s
         stats_add(&mean, error / QUERIES);
     }
     fini_sphere_error e = lam < 0 ? fini_sphere_error_softmax(d, kappa, L, power, 2, 1, noise)
-                                 : fini_sphere_error_cme(d, kappa, lam, L, power, 2, 1, noise);
+                                  : fini_sphere_error_cme(d, kappa, lam, L, power, 2, 1, noise);
     double want = e.bias + e.variance, got = mean.sum / mean.n;
     double spread = sqrt((mean.squares / mean.n - got * got) / mean.n);
     double excess = fmax(0, fabs(got - want) - share * want);
@@ -168,7 +168,8 @@ static void errors__have_their_limits(void **state)
     (void)state;
     const double power[4] = {0.5, 1, 0.3, 0.2}, kappa = 3, alpha = 0.05, L = 1e10;
     fini_sphere_error s = fini_sphere_error_softmax(3, kappa, (int64_t)L, power, 3, 2, noise);
-    fini_sphere_error c = fini_sphere_error_cme(3, kappa, alpha * L, (int64_t)L, power, 3, 2, noise);
+    fini_sphere_error c =
+        fini_sphere_error_cme(3, kappa, alpha * L, (int64_t)L, power, 3, 2, noise);
     double soft = 0, bias = 0, second = 0, influence = 0;
     for (int l = 0; l < 4; l++) {
         double a = fini_sphere_filter_softmax(3, kappa, l),

@@ -311,8 +311,8 @@ fin_status fini_part_answer(const fini_part *part, const fini_phi *phi, const fi
     office o = {.part = part,
                 .phi = phi,
                 .cancel = cancel,
-                 .evidence = to->whole || to->without || to->alone || to->after,
-                 .ends = answer->ends && part->form->law};
+                .evidence = to->whole || to->without || to->alone || to->after,
+                .ends = answer->ends && part->form->law};
     const fin_bags *bags = &phi->bags;
     fin_status status = open_office(&o, err);
     if (status)

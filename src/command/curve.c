@@ -11,7 +11,7 @@
     F(int64_t, L, 3, 1, 1000000, "tokens in a bag")                                                \
     F(double, snr, 5, 0, 10000, "squared length of the shift sqrt(snr) k* of the relevant token")  \
     F(double, eps, 0.5, 0, 10, "standard deviation of the output noise")                           \
-    F(double, alpha, 2, 0.001, 1000000, "n/d: bags divided by columns")                                      \
+    F(double, alpha, 2, 0.001, 1000000, "n/d: bags divided by columns")                            \
     C(form, 0, "none|softmax|linear", "attention fitted to the bags with a ridge penalty: erm")    \
     F(int64_t, samples, 100000, 1000, 100000000, "with form: bags drawn for the means")            \
     F(int64_t, seed, 1, 0, INT64_C(1) << 53, "with form: seed of these bags")

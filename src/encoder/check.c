@@ -102,8 +102,7 @@ static fin_status check_share(fini_work *job, fin_error *err)
         if (fini_block_start(job->total, job->blocks, b) >= job->first + n)
             break;
     job->own = b - job->block;
-    if (!good ||
-        (n && fini_block_start(job->total, job->blocks, job->block) != job->first) ||
+    if (!good || (n && fini_block_start(job->total, job->blocks, job->block) != job->first) ||
         (n && fini_block_start(job->total, job->blocks, b) != job->first + n))
         return fini_fail(
             err, FIN_ERR_ARGUMENT,

@@ -205,13 +205,11 @@ static fin_status plan(conductor *c, const fin_study_settings *settings, int64_t
                        fin_error *err)
 {
     int64_t runs = c->study->run_count;
-    unsigned char *missing = fini_alloc_array(runs ? runs : 1, 1);
+    FINI_FREED unsigned char *missing = fini_alloc_array(runs ? runs : 1, 1);
     c->known = fini_alloc_array(runs ? runs : 1, sizeof *c->known);
-    if (!missing || !c->known) {
-        fini_free(missing);
+    if (!missing || !c->known)
         return fini_fail_memory(err, (size_t)runs * (1 + sizeof *c->known),
                                 "the plan of the study");
-    }
     memset(missing, 0, (size_t)runs);
     c->said = c->begin;
     c->count.claims_left_out = c->study->left_out;

@@ -55,9 +55,9 @@ typedef struct fini_sphere_error {
     double variance; /* of the estimate */
 } fini_sphere_error;
 fini_sphere_error fini_sphere_error_cme(int64_t d, double kappa, double lam, int64_t L,
-                                       const double *power, int degree, double dv, double noise);
+                                        const double *power, int degree, double dv, double noise);
 fini_sphere_error fini_sphere_error_softmax(int64_t d, double kappa, int64_t L, const double *power,
-                                           int degree, double dv, double noise);
+                                            int degree, double dv, double noise);
 
 /* von Mises-Fisher keys with natural parameter c (d numbers), m(k) = k: what softmax tends to at q,
  * A_d(b) (kappa q + c) / b, b = |kappa q + c|. limit may be c or q. */

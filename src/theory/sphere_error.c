@@ -71,7 +71,7 @@ static double effective_ridge(int64_t d, double kappa, double alpha, double L, d
 }
 
 fini_sphere_error fini_sphere_error_cme(int64_t d, double kappa, double lam, int64_t L,
-                                       const double *power, int degree, double dv, double noise)
+                                        const double *power, int degree, double dv, double noise)
 {
     fini_sphere_error error = {NAN, NAN};
     if (!valid(d, kappa, L, power, degree, dv, noise) || !(lam >= 0) ||
@@ -104,7 +104,7 @@ static void filter_next(filter *f, double order, double kappa)
 }
 
 fini_sphere_error fini_sphere_error_softmax(int64_t d, double kappa, int64_t L, const double *power,
-                                           int degree, double dv, double noise)
+                                            int degree, double dv, double noise)
 {
     fini_sphere_error error = {NAN, NAN};
     if (!valid(d, kappa, L, power, degree, dv, noise))
