@@ -279,6 +279,41 @@ static void over_bayes__is_the_difference(void **state)
     printf("worst |z| %.2g\n", worst);
 }
 
+/* The form is the posterior: 0, and no rare samples. A lam beside it is above Bayes. */
+static void over_bayes__of_the_posterior_is_0(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *task, *form;
+        double gamma, lam;
+    } rows[] = {
+        {"spiked", "softmax", 1, 3},     {"max", "softmax", 1, 9},      {"slr", "softmax", 1, 3},
+        {"slr", "bayes", 0.6, FIN_AUTO}, {"max", "bayes", 1, FIN_AUTO},
+    };
+    const fin_overlaps at = {1, 1, 0, 0, 0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fin_task *task = strcmp(rows[i].task, "slr") ? make(rows[i].task, 12, 2, 6, 1, 9, 0)
+                                                     : slr(rows[i].gamma, 3, 2, 6, 1, 0.4);
+        fin_form_settings fs = {rows[i].lam, strcmp(rows[i].form, "bayes") ? 0 : FIN_AUTO};
+        const fin_form *form = fin_form_find(rows[i].form);
+        fin_risk_settings rs;
+        fin_estimate over;
+        fin_settings_defaults(&fin_risk_table, &rs, sizeof rs);
+        rs.method = FIN_METHOD_SIMULATION;
+        rs.samples = 4000;
+        OK(fin_risk_over_bayes(task, form, &fs, &at, &rs, NULL, &over, &err));
+        assert_true(over.method == FIN_METHOD_SIMULATION && over.samples == 4000 && !over.rare);
+        assert_true(over.value >= 0 && over.value < 1e-24 && over.error >= over.value &&
+                    over.error < 1e-24);
+        if (strcmp(rows[i].form, "softmax") == 0) {
+            fs.lam *= 1.2;
+            OK(fin_risk_over_bayes(task, form, &fs, &at, &rs, NULL, &over, &err));
+            assert_true(over.value > 4 * over.error && !over.rare);
+        }
+        fin_task_destroy(task);
+    }
+}
+
 /* ---- linear attention -------------------------------------------------------------------------- */
 
 /* The least of s (1 + lam chi) over s, from the risks at v and -v: E[Y f] and E[f^2]. */
@@ -338,6 +373,7 @@ int main(void)
         cmocka_unit_test(lam_star__of_softmax_is_the_posteriors),
         cmocka_unit_test(lam_auto__is_the_best_known),
         cmocka_unit_test(over_bayes__is_the_difference),
+        cmocka_unit_test(over_bayes__of_the_posterior_is_0),
         cmocka_unit_test(linear_attention__is_the_best),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

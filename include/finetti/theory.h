@@ -116,7 +116,8 @@ FIN_API fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings 
                                   const fin_progress *progress, fin_estimate *risk, fin_error *err);
 
 /* Risk minus Bayes risk, m = 1. Where the risk is exact, the difference; where it is simulated the mean of (f - E[Y|X])^2,
- * which it is: its standard error is that of the difference on common draws, and as small as the predictions are alike. */
+ * which it is: its standard error is that of the difference on common draws, and as small as the predictions are alike. Where
+ * the form is the posterior it is 0 but for rounding, and its error no less than itself. */
 FIN_API fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
                                        const fin_form_settings *form_settings,
                                        FIN_OR_NULL const fin_overlaps *overlaps,

@@ -275,17 +275,40 @@ def at_first(words, varying):
     return {**words, **{name: word(array.flat[0], name) for name, array in varying.items() if array.size}}
 
 
-def of_sweep(settings, words, varying):
-    """The settings of the first point as those of all: what varies as arrays, formulas as they were given."""
-    formulas = {}
+def _formulas(settings, words):
+    """What was given as a formula, by name: settings are numbers at the first point."""
+    found = {}
     for name, given in words.items():
         name = name.replace("-", "_")
         if type(settings.get(name)) in (int, float):
             try:
                 float(given)
             except ValueError:
-                formulas[name] = given
-    return {**settings, **formulas, **varying}
+                found[name] = given
+    return found
+
+
+def of_sweep(settings, words, varying):
+    """The settings of the first point as those of all: what varies as arrays, formulas as they were given."""
+    return {**settings, **_formulas(settings, words), **varying}
+
+
+def formula_values(name, words, varying):
+    """What the formulas of a sweep come to at its points, by name; the library works them out."""
+    if not varying or not next(iter(varying.values())).size:
+        return {}
+    row = COMMANDS[name]
+    formulas = _formulas(canonical(row, at_first(words, varying)), words)
+    used = set(re.findall(r"\w+", " ".join(formulas.values())))
+    flat = {one: array.ravel() for one, array in varying.items()}
+    values, known = {one: [] for one in formulas}, {}
+    for i in range(next(iter(flat.values())).size if formulas else 0):
+        point = tuple(array[i] for one, array in flat.items() if one in used)
+        if point not in known:
+            known[point] = canonical(row, {**words, **{one: word(array[i], one) for one, array in flat.items()}})
+        for one in formulas:
+            values[one].append(known[point][one])
+    return {one: np.array(found) for one, found in values.items()}
 
 
 # ---- results ------------------------------------------------------------------------------------
@@ -313,8 +336,8 @@ class Result(Mapping):
         Of the arrays; () for a single run.
     """
 
-    def __init__(self, command, settings, shape, varying, numbers, series, notes):
-        self.command, self.shape, self._settings, self._varying = command, shape, settings, varying
+    def __init__(self, command, settings, shape, varying, numbers, series, notes, formulas=dict):
+        self.command, self.shape, self._settings, self._varying, self._formulas = command, shape, settings, varying, formulas
         order = {name: i for i, name in enumerate(COMMANDS[command].outputs)}
         numbers = sorted(numbers, key=lambda number: order.get(number[0], len(order)))
         self._values = {name: value for name, value, *_ in numbers}
@@ -354,8 +377,11 @@ class Result(Mapping):
         return [*super().__dir__(), *self._values, *self.series]
 
     def to_frame(self):
-        """A pandas DataFrame, one row per run: the settings that vary, then numbers, with NAME_error where there is one."""
-        columns = dict(self._varying)
+        """A pandas DataFrame, one row per run: the settings that vary, then numbers, with NAME_error where there is one.
+
+        A setting that is a formula varies too: its column has what it comes to.
+        """
+        columns = {**self._varying, **self._formulas()}
         for name, value in self._values.items():
             columns[name] = value
             if np.any(self.errors[name]):
@@ -543,7 +569,8 @@ def run(command, /, *, progress=None, **settings):
     words, arrays = split(settings)
     if arrays:
         shape, varying, numbers = sweep(row, words, arrays, progress)
-        return Result(row.name, lambda: of_sweep(canonical(row, at_first(words, varying)), words, varying), shape, varying, numbers, {}, [])
+        return Result(row.name, lambda: of_sweep(canonical(row, at_first(words, varying)), words, varying), shape, varying, numbers, {}, [],
+                      functools.partial(formula_values, row.name, words, varying))
     numbers, series, notes = once(row, words, progress)
     return Result(row.name, lambda: canonical(row, words), (), {}, numbers, series, notes)
 

@@ -202,9 +202,10 @@ class Answer:
     _columns = ()  # attributes that are columns of to_frame
     _shown = ()  # those that repr shows, where they say something (0 and False do not)
 
-    def __init__(self, settings, varying, fields):
+    def __init__(self, settings, varying, fields, formulas=dict):
         self._settings = settings
         self._varying = varying
+        self._formulas = formulas
         self.__dict__.update(fields)
 
     @property
@@ -221,8 +222,8 @@ class Answer:
         return getattr(self.__dict__[self._columns[0]], "shape", ())
 
     def to_frame(self):
-        """A pandas DataFrame, one row per point: the settings that vary, then the results."""
-        columns = dict(self._varying)
+        """A pandas DataFrame, one row per point: the settings that vary (formulas by what they come to), then the results."""
+        columns = {**self._varying, **self._formulas()}
         for name in self._columns:
             value = self.__dict__[name]
             if isinstance(value, dict):

@@ -4,12 +4,13 @@ They are numbers of the command `risk` (finetti.run), by the names that they hav
 from the library's tables; where they are arrays they are broadcast against each other and the results have that shape.
 """
 
+import functools
 import warnings
 
 import numpy as np
 
 from ._activation import risk_with
-from ._command import COMMANDS, at_first, of_sweep, once, sweep
+from ._command import COMMANDS, at_first, formula_values, of_sweep, once, sweep
 from ._core import lib, text
 from ._lab import FORM, FORMS, LENGTHS, OVERLAP_NAMES, OVERLAPS, PROGRESS, RISK, TASK, TASKS, Answer, union
 from ._model import model_of, settings_of
@@ -112,11 +113,12 @@ def _ask(result, name, told, task, form, given, lengths, progress):
         return result(lambda: settings_of(words, told), {}, fields), unreal
     shape, varying, numbers = sweep(_COMMAND, words, arrays, progress)
     fields, unreal = _fields(name, numbers, shape)
+    formulas = functools.partial(formula_values, _COMMAND.name, words, varying)
     varying = {one.name: varying[one.name] for one in told if one.name in varying}
     # What depends on an array stays 'auto'.
     fixed = not any(one in _COMMAND.words or one in TASKS[words["task"]].table.fields for one in varying)
     return result(lambda: of_sweep(settings_of(at_first(words, varying), told, fixed), words, varying), varying,
-                  fields), unreal
+                  fields, formulas), unreal
 
 
 # ---- the functions ------------------------------------------------------------------------------

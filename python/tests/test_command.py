@@ -60,6 +60,24 @@ def test_formulas_follow_other_settings():
     for result in finetti.run("risk", lam="1/sqrt(d)", d=d), finetti.risk(lam="1/sqrt(d)", d=d):  # not that of the first point
         assert result.settings["lam"] == "1/sqrt(d)" and result.settings["L"] == 10
     assert finetti.run("risk", lam="1/sqrt(d)", d=100).settings["lam"] == 0.1
+    assert len(finetti.run("risk", lam="1/sqrt(d)", d=100).to_frame()) == 1
+
+
+def test_frames_have_what_formulas_come_to():
+    pytest.importorskip("pandas")
+    given = {"lam": "1/sqrt(d)", "L": "round(2 + 1000*lam)", "d": [[100], [400]], "kappa": [0.5, 1]}
+    for result in finetti.run("risk", **given), finetti.risk(**given), pickle.loads(pickle.dumps(finetti.run("risk", **given))):
+        frame = result.to_frame()
+        assert frame["d"].tolist() == [100, 100, 400, 400] and frame["kappa"].tolist() == [0.5, 1, 0.5, 1]
+        assert frame["lam"].tolist() == [0.1, 0.1, 0.05, 0.05] and frame["L"].tolist() == [102, 102, 52, 52]
+        assert frame["risk"].tolist() == finetti.risk(kappa=[0.5, 1, 0.5, 1], d=[100, 100, 400, 400], lam=frame["lam"], L=frame["L"]).risk.tolist()
+    # Points that do not go together are not made up on the way.
+    frame = finetti.run("risk", lam="1/sqrt(L)", L=[9, 4], m=[5, 1]).to_frame()
+    assert frame["lam"].tolist() == [finetti.run("risk", lam="1/sqrt(L)", L=9).settings["lam"], 0.5]
+    assert "lam" in finetti.run("risk", lam="1/sqrt(d)", d=[]).settings and finetti.run("risk", lam="1/sqrt(d)", d=[]).to_frame().empty
+
+
+def test_formulas_of_integers():
     with pytest.raises(finetti.ArgumentError, match="round"):
         finetti.run("risk", L="d^0.9")
 

@@ -132,6 +132,19 @@ fin_status fin_risk_bayes(const fin_task *task, const fin_risk_settings *setting
                       : simulate(task, settings, progress, risk, err);
 }
 
+/* Are the form's weights the posterior of the location, f = E[Y | X]? Then what a simulation finds above Bayes is rounding. */
+static bool is_posterior(const fin_task *task, const fin_form *form, const fin_form_settings *fs,
+                         const fin_overlaps *o)
+{
+    double lam, c, bayes_lam, bayes_c;
+    if (!form->scores || (task->kind->odds && !task->kind->lam) || o->kappa != 1 || o->nu != 1 ||
+        o->theta != 0 || o->eta != 0 || o->rho != 0)
+        return false;
+    form->scores(fs, &lam, &c);
+    fin_task_bayes_parameters(task, &bayes_lam, &bayes_c);
+    return lam == bayes_lam && c == bayes_c;
+}
+
 fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
                                const fin_form_settings *form_settings, const fin_overlaps *overlaps,
                                const fin_risk_settings *settings, const fin_progress *progress,
@@ -151,7 +164,12 @@ fin_status fin_risk_over_bayes(const fin_task *task, const fin_form *form,
             return fini_fail(err, FIN_ERR_UNSUPPORTED,
                              "the risk above Bayes is simulated for m = 1 and gamma > 0 only");
         FINI_TRY(fini_form_resolve(task, form, form_settings, &fs, err));
-        return fini_excess_simulated(task, form, &fs, overlaps, &how, progress, over, err);
+        FINI_TRY(fini_excess_simulated(task, form, &fs, overlaps, &how, progress, over, err));
+        if (is_posterior(task, form, &fs, overlaps)) {
+            over->rare = 0;
+            over->error = fmax(over->error, over->value);
+        }
+        return FIN_OK;
     }
     how.method = FIN_METHOD_AUTO;
     FINI_TRY(fin_risk_bayes(task, &how, progress, &bayes, err));
