@@ -108,7 +108,7 @@ def folds(bench):
         bench.skip("deep attention in torch", "python3-torch")
 
 
-# ---- who decided? -------------------------------------------------------------------------------------
+# ---- which token is responsible? -------------------------------------------------------------------------------------
 
 
 def known_bags(rule, n, generator, d=5, L=10):
@@ -163,7 +163,7 @@ def found(bench):
                 seconds["torch deep attention"] = time.thread_time() - begin
                 said.setdefault("torch deep attention", []).append(judge_weights(weight, judge[3]))
         text = ", ".join("{} {:.3f}/{:.3f}".format(name, *np.mean(pairs, 0)) for name, pairs in said.items() if "own" not in name)
-        bench.row(f"who decided: {rule}", seconds, 1, "fits/s", None, "responsible token first/AUC: " + text)
+        bench.row(f"responsible token: {rule}", seconds, 1, "fits/s", None, "responsible token first/AUC: " + text)
 
 
 # ---- passes over many tokens ----------------------------------------------------------------------------------

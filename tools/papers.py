@@ -46,7 +46,7 @@ HEAD = """\
 What the papers say and what comes of it here: `make reproduce` tries every row and this page is written from its output
 (`tools/papers.py`). Only what a paper says is here (claims of kind `paper`); what was derived for finetti, and the checks of the code
 against itself, are in the report. A claim holds if its 95 % interval lies inside what is expected, fails if outside, and is undecided otherwise.
-Numbers are those of the quick sizes.
+Numbers are those of the quick sizes. M is the manifold theta = eta = rho = 0, the oracle has k = k*, v = v*, and cme is kernel ridge attention ([notation](notation.md)).
 """
 
 

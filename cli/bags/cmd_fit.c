@@ -71,9 +71,9 @@ const cli_command cli_fit = {
         "A bag is a set of tokens (vectors) with one label, for which one or a few of them are\n"
         "responsible: molecules and conformers, slides and patches, documents and sentences.\n"
         "Fits a model, cross-validates it beside simpler ones, says which features matter and\n"
-        "whether one token is responsible. A model's name ends with the basis that tokens are\n"
-        "seen through: softmax+rbf, softmax:rbf, softmax:linear. Under mpirun the bags are split\n"
-        "over the ranks.\n"
+        "whether one token is responsible. A model's name ends with the features of its\n"
+        "tokens: softmax+rbf, softmax:rbf, softmax:linear. Under mpirun the bags are split over\n"
+        "the ranks.\n"
         "docs/fit.md is a guide.",
     .examples =
         "  finetti fit bags.csv --bag molecule --label active --out model.fin\n"

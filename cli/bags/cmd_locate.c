@@ -58,7 +58,7 @@ const cli_command cli_locate = {
         "class, or the predicted number, changes when the token is taken out (`evidence`).\n"
         "And what it is for the token alone (`alone`).",
     .examples = "  finetti locate model.fin bags.csv\n"
-                "  finetti locate model.fin bags.csv --top 1 --out deciders.csv\n"
+                "  finetti locate model.fin bags.csv --top 1 --out responsible.csv\n"
                 "  finetti locate model.fin bags.csv --evidence --out evidence.csv\n"
                 "  finetti locate model.fin bags.npz --blind --json\n",
     .settings = &options,

@@ -101,7 +101,7 @@ enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
     C(model, FIN_MODEL_SOFTMAX, "auto" FIN_MODELS(FIN_MODEL_CHOICE), "predictor")                  \
     F(int64_t, heads, 1, 1, 64, "softmax, erf, linear: attention heads")                           \
     C(basis, 0, "auto|linear|rbf|both",                                                            \
-      "what a token is seen through: its columns (linear), RBF features, both; auto = both for "   \
+      "features of a token: its columns (linear), RBF features, both; auto = both for "            \
       "softmax and mixture with classes, else linear")                                             \
     C(map, 0, "nystrom|fourier", "RBF features: landmarks from the data, or random frequencies")   \
     F(int64_t, landmarks, 150, 1, 20000,                                                           \
@@ -111,8 +111,8 @@ enum { FIN_MODEL_AUTO, FIN_MODELS(FIN_MODEL_ENUM) };
     C(scaling, 0, "standard|pooled|none",                                                          \
       "columns are divided by: their own deviation, one for all (both cut off far out), nothing")  \
     F(double, penalty, FIN_AUTO, 0, 1e12,                                                          \
-      "L2 penalty on the sum of losses; auto = the average over a fixed grid; of numbers, held "   \
-      "back by inner folds")                                                                       \
+      "L2 penalty on the sum of losses; auto = the average over a fixed grid; of numbers, "        \
+      "predictions are shrunk by inner folds")                                                     \
     F(int64_t, restarts, FIN_AUTO_INT, 1, 1000,                                                    \
       "starts of a fit, of which the best is kept; auto = 4 for erf, else 1")                      \
     F(int64_t, iterations, FIN_AUTO_INT, 1, 100000,                                                \

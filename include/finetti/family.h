@@ -10,7 +10,7 @@
  *     concepts   z one of finitely many tables P_z(r | c); tokens are covariate c, response r
  *     sphere     |k| = |v| = 1, v ~ von Mises-Fisher(O k, rho), O a random rotation
  *     finite     concept, but Z one of finitely many: cme attention is not Bayes here (a control)
- *     urn        balls drawn without replacement: exchangeable, but not for ever (N balls)
+ *     urn        balls drawn without replacement: exchangeable, but only finitely many (N balls)
  *
  * A key has dk numbers (0 for mean, counts, urn) and a value dv. Categories, covariates and
  * responses are whole numbers 0, 1, ... kept as doubles (dv = 1). A prediction is a mean and a

@@ -191,7 +191,7 @@ class Fit:
         return out
 
     def _basis(self, settings):
-        """What a token is seen through, where auto has been decided."""
+        """The features of a token, where auto has been worked out."""
         return TABLE.fields["basis"].choices[lib.fin_fit_basis(settings, self.classes)]
 
     def _title(self, settings):

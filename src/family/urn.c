@@ -107,7 +107,7 @@ static double closed_risk(const fin_latent *latent, int64_t L)
 
 const fin_family fini_family_urn = {
     .name = "urn",
-    .summary = "balls drawn without replacement: exchangeable, but not for ever",
+    .summary = "balls drawn without replacement: exchangeable, but only finitely many",
     .settings = &urn_settings,
     .value_categories = true,
     .limit = "balls",

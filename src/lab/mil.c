@@ -211,8 +211,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_mil = {
     .name = "mil",
     .summary = "a model of bags: does it keep to what multiple-instance learning assumes, does it "
-               "find who "
-               "decided",
+               "find the responsible token",
     .revision = 1,
     .size = sizeof(mil_values),
     .words = fini_no_words,
