@@ -358,7 +358,7 @@ static json_t *weighed(const fit_run *run, const double *weights, const double *
                      "sign", which, "weight", weights[j]);
 }
 
-/* The columns that matter most, to where one looks and to what is read there. */
+/* The columns that matter most, to the score and to the value. */
 static json_t *ranking(const fit_run *run)
 {
     json_t *array = json_array();
@@ -390,7 +390,7 @@ static json_t *importance_of(const fit_run *run)
 static const char importance_form[] =
     "\nfeatures that matter[: {no_importance}"
     "| (standard deviation of a token's score, and of its value, that is due to them)\n"
-    "      where to look (k)                  what is read there (v)"
+    "      score: which token (k)             value: its part in the label (v)"
     "[{*most_important|\n  {rank:2d}  [{key.column:-22.22s} {key.sign:1s} {key.weight:8.4f}"
     "|                                 ][  {value.column:-22.22s} {value.sign:1s} "
     "{value.weight:8.4f}]}]"

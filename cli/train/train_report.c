@@ -241,6 +241,8 @@ const char train_form[] =
                  "[{?summary.same_steps}{summary.most_steps:.0f} steps each"
                  "|{summary.least_steps:.0f} to {summary.most_steps:.0f} steps]\n"
                  "risk             {summary.risk.how}\n"
+                 "places           oracle: k = k*, v = v*; swapped: k = v*, v = k*; "
+                 "M: theta = eta = rho = 0\n"
                  "\nended at         runs     share    95 % interval      median risk\n"
                  "{*summary.ended|{where:-16s} {runs:-8d} {share:-8.3g} "
                  "<-18:{interval.0:.3g} to {interval.1:.3g}> {risk:.6g}\n}"

@@ -409,11 +409,10 @@ static fin_status add_features(const fini_bag_view *v, fini_page *page, fin_erro
     } else {
         fin_fit_signs(v->of->fit, number + 2 * d, number + 3 * d, err);
         fini_page_form(page,
-                       "<p class=\"about\">How much a column moves the score by which tokens are "
-                       "looked at (left), and what is read "
-                       "from them (right), in standard deviations. +: larger numbers draw "
-                       "attention, or speak for "
-                       "%s; \xe2\x88\x92: the other way; \xc2\xb1: that differs. Columns that move "
+                       "<p class=\"about\">How much a column changes the score, which decides the "
+                       "weight of a token (left), and its value, its part in the label (right), in "
+                       "standard deviations. +: larger numbers raise the weight, or "
+                       "make %s likelier; \xe2\x88\x92: the other way; \xc2\xb1: that differs. Columns that move "
                        "together share their weight: "
                        "this describes the model, not nature.</p>\n",
                        v->classes == 2 ? fini_bag_class(v, 1)

@@ -15,7 +15,7 @@ prints "inside the fit, for its choices; the table below is of outer folds"
 prints "expected calibration error"
 prints "one responsible token?"
 prints "learning curve"
-prints "where to look (k)"
+prints "score: which token (k)"
 prints "written to  model.fin"
 prints "locations   by mixture+rbf"
 for model in 'mixture\+rbf' 'base rate' mean max; do
