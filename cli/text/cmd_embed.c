@@ -44,7 +44,7 @@ const cli_command cli_embed = {
     .run = run,
 };
 
-enum { LAYERS = 257 };
+enum { LAYERS = 257, PIECE = 200 }; /* bytes of a piece that are written */
 
 typedef struct embedding {
     cli_args *args;
@@ -122,18 +122,32 @@ static fin_status run_encoder(embedding *e, fin_error *err)
 
 /* ---- pieces ------------------------------------------------------------------------------------- */
 
-/* What a piece is of its text, without what a line or a terminal would trip over; one around a text is
- * called as in the vocabulary. */
-static char *write_piece(const embedding *e, int64_t i, int64_t t, char *to)
+/* What piece t of text i is called: what it is of the text; one around a text as in the vocabulary. */
+static const char *piece_of(const embedding *e, int64_t i, int64_t t, size_t *size)
 {
     int64_t begin = fin_text_pieces_begin(e->pieces)[t], end = fin_text_pieces_end(e->pieces)[t];
     const char *from = e->file.texts[i] + begin;
+    *size = (size_t)(end - begin);
     if (begin == end) {
         from = fin_text_encoder_piece(e->encoder, fin_text_pieces_ids(e->pieces)[t]);
-        end = begin + (int64_t)strlen(from);
+        *size = strlen(from);
     }
-    for (int64_t k = 0; k < end - begin; k++)
+    return from;
+}
+
+/* Without what a line or a terminal would trip over. An endless word is cut, with an ellipsis: an array of
+ * texts is as wide as the longest. */
+static char *write_piece(const embedding *e, int64_t i, int64_t t, char *to)
+{
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    size_t size, kept;
+    const char *from = piece_of(e, i, t, &size);
+    for (kept = size < PIECE ? size : PIECE; kept && kept < size && (from[kept] & 0xc0) == 0x80;)
+        kept--; /* not within a character */
+    for (size_t k = 0; k < kept; k++)
         *to++ = (unsigned char)from[k] < ' ' || from[k] == 0x7f ? ' ' : from[k];
+    for (const char *more = kept < size ? ellipsis : ""; *more; more++)
+        *to++ = *more;
     *to++ = '\0';
     return to;
 }
@@ -150,12 +164,12 @@ static fin_status list_pieces(embedding *e, fin_error *err)
 {
     const int64_t *offsets = fin_text_pieces_offsets(e->pieces);
     const int64_t *begin = fin_text_pieces_begin(e->pieces), *end = fin_text_pieces_end(e->pieces);
-    size_t size = 0;
-    for (int64_t t = 0; t < e->tokens; t++)
-        size += (begin[t] == end[t]
-                     ? strlen(fin_text_encoder_piece(e->encoder, fin_text_pieces_ids(e->pieces)[t]))
-                     : (size_t)(end[t] - begin[t])) +
-                1;
+    size_t size = 0, one;
+    for (int64_t i = 0; i < e->n; i++)
+        for (int64_t t = offsets[i]; t < offsets[i + 1]; t++) {
+            piece_of(e, i, t, &one);
+            size += (one < PIECE ? one : PIECE) + sizeof "...";
+        }
     e->letters = malloc(size + 1);
     e->piece = malloc((size_t)e->tokens * sizeof *e->piece + 8);
     e->place = malloc((size_t)e->tokens * 3 * sizeof *e->place + 8);

@@ -65,7 +65,7 @@ class TextEncoder:
         return cls(out[0])
 
     def embed(self, texts, layer=None, longest=0, progress=None):
-        """States of all pieces of texts. They depend on the list of texts, not on threads.
+        """States of all pieces of texts. Those of a text depend on that text alone, not on threads or the texts beside it.
 
         Parameters
         ----------

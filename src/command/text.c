@@ -27,9 +27,9 @@
 #define FIN_TABLE_STRUCT text_own
 FIN_TABLE_OF_ITS_OWN(own_table, "text", TEXT_FIELDS);
 
-enum { LIST = 1024, WORDS_MOST = 256, SENTENCE = 2048 };
+enum { FOLDER = 1024, LIST = 1536, WORDS_MOST = 256, SENTENCE = 2048 };
 typedef struct text_values {
-    char encoder[LIST], shapes[LIST], test_shapes[LIST], good[LIST], bad[LIST], test_good[LIST],
+    char encoder[FOLDER], shapes[LIST], test_shapes[LIST], good[LIST], bad[LIST], test_good[LIST],
         test_bad[LIST], nouns[LIST], who[LIST], did[LIST], when[LIST];
     text_own own;
     fin_fit_settings fit;

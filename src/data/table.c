@@ -22,6 +22,15 @@ struct fin_table {
 
 /* ---- rows --------------------------------------------------------------------------------- */
 
+/* The cell of column j is no number; p: where its text ends, quotes and all. */
+static fin_status bad_cell(const fini_csv *s, const fin_table *table, const char *line, int j,
+                           fini_cell cell, const char *p, double value, fin_error *err)
+{
+    if (cell.trailing) /* show what was not understood */
+        cell.end = p, value = NAN;
+    return fini_csv_no_number(s, line, fin_table_name(table, j), &cell, value, err);
+}
+
 /* Says what is wrong with the line at p; it is known that something is. */
 static fin_status diagnose(const fini_csv *s, const fin_table *table, const char *p, fin_error *err)
 {
@@ -31,11 +40,8 @@ static fin_status diagnose(const fini_csv *s, const fin_table *table, const char
     fin_status status = fini_csv_length(s, p, err);
     for (int j = 0; !status && j < table->columns; j++, p++) {
         p = fini_csv_cell(p, s->end, &cell);
-        if (fini_csv_number(&cell, &value) && !cell.trailing)
-            continue;
-        if (cell.trailing) /* show what was not understood */
-            cell.end = p, value = NAN;
-        return fini_csv_no_number(s, start, fin_table_name(table, j), &cell, value, err);
+        if (!fini_csv_number(&cell, &value) || cell.trailing)
+            return bad_cell(s, table, start, j, cell, p, value, err);
     }
     if (status) /* a row the fast loop refuses is refused here too; what follows is for safety only */
         return status;
@@ -96,8 +102,7 @@ static fin_status read_text(fini_names *texts, const fini_cell *cell, char *room
     return FIN_OK;
 }
 
-/* First finds out which columns are text (is_text), then fills the table. FIN_ERR_FORMAT: the text
- * is malformed, and what was said about its numbers is said. */
+/* First finds out which columns are text (is_text), then fills the table. */
 static fin_status read_cells(const fini_csv *s, fin_table *table, bool *is_text, char *room,
                              bool fills, fin_error *err)
 {
@@ -105,14 +110,16 @@ static fin_status read_cells(const fini_csv *s, fin_table *table, bool *is_text,
     int64_t row = 0;
     for (const char *p = s->body; p < s->end && !status; row++, p += p < s->end) {
         fini_cell cell;
-        if (row == table->capacity || fini_csv_length(s, p, NULL))
-            return FIN_ERR_FORMAT;
+        const char *line = p;
+        FINI_TRY(fini_csv_length(s, p, err));
+        if (row == table->capacity)
+            return diagnose(s, table, p, err);
         for (int j = 0; j < table->columns && !status; j++, p += j < table->columns) {
             double value = NAN;
             p = fini_csv_cell(p, s->end, &cell);
             bool missing = is_missing(&cell), text = !missing && !fini_csv_number(&cell, &value);
             if (cell.trailing || (text && isinf(value)))
-                return FIN_ERR_FORMAT;
+                return bad_cell(s, table, line, j, cell, p, value, err);
             is_text[j] |= text;
             if (fills && is_text[j] && !missing)
                 status = read_text(&table->texts[j], &cell, room, &value, err);
@@ -134,7 +141,7 @@ static fin_status take_values(fin_table *table, fin_error *err)
     return FIN_OK;
 }
 
-/* err has what keeps the table from being one of numbers. An empty cell has a separator only. */
+/* An empty cell has a separator only. */
 static fin_status read_texts(const fini_csv *s, fin_table *table, fin_error *err)
 {
     size_t size = (size_t)(s->end - s->body), columns = (size_t)table->columns;
@@ -142,21 +149,18 @@ static fin_status read_texts(const fini_csv *s, fin_table *table, fin_error *err
             most = ((s->end - s->body) + 1) / table->columns;
     FINI_FREED bool *is_text = fini_alloc(columns);
     FINI_FREED char *room = fini_alloc(size);
-    fin_error cause = {FIN_ERR_FORMAT, ""};
     table->capacity = lines < most ? lines : most;
     table->texts = fini_alloc(columns * sizeof *table->texts);
-    fin_status status = take_values(table, &cause);
+    fin_status status = take_values(table, err);
     if (!status && !(is_text && room && table->texts))
-        status = fini_fail_memory(&cause, size + columns * sizeof *table->texts, "a table");
+        status = fini_fail_memory(err, size + columns * sizeof *table->texts, "a table");
     if (table->texts)
         memset(table->texts, 0, columns * sizeof *table->texts);
     if (is_text)
         memset(is_text, 0, columns);
     for (int fills = 0; fills <= 1 && !status; fills++)
-        status = read_cells(s, table, is_text, room, fills, &cause);
-    return status == FIN_OK || status == FIN_ERR_FORMAT
-               ? status
-               : fini_fail(err, status, "%s", cause.message);
+        status = read_cells(s, table, is_text, room, fills, err);
+    return status;
 }
 
 /* ---- the whole text ------------------------------------------------------------------------- */

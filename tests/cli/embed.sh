@@ -30,6 +30,14 @@ for t in range(540):
 assert texts("mood") == ["bad", "good"] * 30 and a["stars"][1] == (1, 4) * 30
 PY
 
+# ---- an endless word is a piece like others: an array of texts is as wide as its longest, so its text is cut
+"$PYTHON" -c 'import sys
+for word in b"x" * 100000, "\u00e9".encode() * 50000, b"\x80" * 100000:
+    sys.stdout.buffer.write(b"a " * 40 + word + b"\n")' >words
+(echo text; cat words) >endless.csv
+accepts embed bert endless.csv --layer 0 --out endless.npz
+[ "$(stat -c %s endless.npz)" -lt 100000 ] || fail "a file of $(stat -c %s endless.npz) bytes for an endless word"
+
 # ---- the responsible word
 accepts fit words.npz --label mood --model softmax --out model.fin
 accepts locate model.fin words.npz --blind --top 1 --out located.csv
@@ -97,6 +105,8 @@ refuses 2 "--pool is for encoders of finetti pretrain" probe bert --data bert/te
 refuses 2 "none of first, last, mean" probe bert --data bert/texts.csv --text text --label mood --token cls
 refuses 2 "text 0 (from 0) has 9" probe bert --data bert/texts.csv --text text --label mood --token 9
 refuses 2 "--token is for the folder of an encoder of text" probe model.fin --token first
+printf 'text,y\nfine,1\nwell, no,2\n' >commas.csv
+refuses 1 "line 3 has 3 cells, but the header has 2" embed bert commas.csv --out x.npz
 sed 's/,text,/,t,/; s/text,mood/text,offsets/' bert/texts.csv >odd.csv
 refuses 2 "the column 'offsets' has the name of an array" embed bert odd.csv --out x.npz
 [ ! -e x.npz ] || fail "a refused embed left its file"
