@@ -114,6 +114,7 @@ python3-yaml module:yaml PyYAML
 libopenmpi-dev pc:ompi-c Open MPI
 openmpi-bin cmd:mpirun mpirun
 sqlite3 cmd:sqlite3 the SQLite shell
+debootstrap cmd:debootstrap debootstrap
 librsvg2-bin cmd:rsvg-convert rsvg-convert
 chromium cmd:chromium Chromium
 nodejs cmd:node Node.js

@@ -1,4 +1,4 @@
-/* text: sentences whose mood hangs on one word, through a pretrained encoder (Marion et al. 2025, section 2).
+/* text: sentences whose mood depends on one word, through a pretrained encoder (Marion et al. 2025, section 2).
  *
  * A sentence is a shape, such as "The {n} {w} {d} was {a} {t}", with words drawn from lists. Half of them say
  * something good, half something bad, by {a} alone, whose words in test sentences are in no training sentence.
@@ -413,7 +413,7 @@ static fin_status run(const void *values, fin_result *result, const fin_progress
 const fin_command fini_command_text = {
     .name = "text",
     .summary =
-        "sentences whose mood hangs on one word, through an encoder: what pieces tell, which "
+        "sentences whose mood depends on one word, through an encoder: what pieces tell, which "
         "is responsible",
     .revision = 1,
     .size = sizeof(text_values),

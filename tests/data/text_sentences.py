@@ -1,4 +1,4 @@
-"""Sentences whose mood hangs on one word, from word lists of our own.
+"""Sentences whose mood depends on one word, from word lists of our own.
 
     python3 text_sentences.py FOLDER [SEED]
 

@@ -8,7 +8,7 @@ command -v patchelf >/dev/null || skip "no patchelf"
 command -v debootstrap >/dev/null || skip "no debootstrap"
 unshare --mount true 2>/dev/null && chroot / true 2>/dev/null || skip "only root may change the root"
 mirror=http://deb.debian.org/debian
-curl -fsIL --max-time 20 "$mirror/dists/stable/Release" >/dev/null 2>&1 || skip "$mirror does not answer"
+wget -q --spider -T 20 -t 1 "$mirror/dists/stable/Release" || skip "$mirror does not answer"
 
 python=$(sed -n 's/^FINETTI_PYTHON:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 "$python" "$SRC/tools/bundle.py" wheel "$BUILD"/python/finetti-*.whl "$FINETTI" dist
