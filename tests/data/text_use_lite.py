@@ -86,6 +86,34 @@ def locations():
         assert len(found) == len(texts) == 400 and (layer != "0" or share >= 0.95)
 
 
+# ---- sentences with their pieces coloured by the probability that they decide ----------------------
+
+
+def words(count=5, per_row=24):
+    """The first test sentences of different lengths, through what locations() fitted to the last layer."""
+    tool("locate", "model.fin", "test.npz", "--blind", "--top", "99", "--out", "all.csv")
+    texts, rows = list(csv.DictReader(open("1/test.csv"))), list(csv.DictReader(open("all.csv")))
+    lengths, chosen = set(), []
+    for i, text in enumerate(texts):
+        if len(chosen) < count and len(text["sentence"]) not in lengths:
+            lengths.add(len(text["sentence"]))
+            chosen.append(i)
+    wide = 16 + 8.43 * max(len(texts[i]["sentence"]) for i in chosen)
+    high = per_row * count + 12
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high}" font-family="monospace" font-size="14">',
+           f'<rect width="{wide:.0f}" height="{high}" fill="white"/>']
+    for y, i in enumerate(chosen):
+        for row in rows:
+            begin, end, p = float(row["begin"]), float(row["end"]), float(row["probability"])
+            if row["bag"] == str(i) and p >= 0.005:
+                out.append(f'<rect x="{8 + 8.43 * begin:.1f}" y="{8 + per_row * y}" width="{8.43 * (end - begin):.1f}" '
+                           f'height="20" fill="#d95f02" fill-opacity="{p:.2f}"><title>{p:.2f}</title></rect>')
+        text = texts[i]["sentence"].replace("&", "&amp;").replace("<", "&lt;")
+        out.append(f'<text x="8" y="{23 + per_row * y}" textLength="{8.43 * len(text):.0f}">{text}</text>')
+    with open("text_words.svg", "w", encoding="utf-8") as file:
+        file.write("\n".join(out + ["</svg>"]) + "\n")
+
+
 # ---- what the pieces around the adjective know of it ------------------------------------------------
 
 
@@ -153,4 +181,5 @@ for split in range(1, SPLITS + 1):
 cosines()
 probes()
 locations()
+words()
 places()
