@@ -2,6 +2,7 @@
 #include "cli.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static int run(cli_args *args);
 static void prepare(cli_args *args);
@@ -20,7 +21,9 @@ const cli_command cli_curve = {
     .name = "curve",
     .summary = "learning curves: what any learner could reach from n bags",
     .about =
-        "For the task spiked with unknown k* and v*, n = alpha d bags and large d: how well the\n"
+        "For the task spiked with unknown k* and v*, n bags of d columns with n = alpha d, and "
+        "large d:\n"
+        "give --alpha n/d, such as 4 for 200 bags of 50 columns. Shown is how well the\n"
         "posterior knows them (q_k, q_v), and the risk of the Bayes-optimal learner. Then the\n"
         "Bayes risk with k* and v* known, and that of the best linear predictor learnt from the "
         "same bags.\n"
@@ -50,9 +53,34 @@ static void prepare(cli_args *args)
         args->list[0][args->list_count[0]++] = alpha;
 }
 
+static bool is_swept(const cli_args *args, const char *name)
+{
+    size_t length = strlen(name);
+    for (int i = 0; i < args->list_count[0]; i++)
+        if (strncmp(args->list[0][i], name, length) == 0 && args->list[0][i][length] == '=')
+            return true;
+    return false;
+}
+
+/* The settings that all rows share. */
+static int print_head(const cli_args *args)
+{
+    const fin_settings *table = args->groups[0].table;
+    printf("task spiked:");
+    for (int i = 0; i < table->count; i++) {
+        const fin_field *field = &table->fields[i];
+        char text[64];
+        if (!is_swept(args, field->name))
+            printf(" %s=%s", field->name,
+                   fin_settings_text(field, args->groups[0].values, text, sizeof text));
+    }
+    printf("\n\n");
+    return CLI_OK;
+}
+
 static int run(cli_args *args)
 {
     if (cli_get(args, "out") && cli_get(args, "json"))
         return cli_usage("--out writes a file and --json prints; give one or the other");
-    return cli_run(args, NULL);
+    return cli_run(args, print_head);
 }

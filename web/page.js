@@ -9,26 +9,40 @@ let compiled;
 
 // ---- calls -----------------------------------------------------------------------------------
 
-/** A worker with the module, and its calls one after the other.
- * @returns {(name: string, numbers: number[], room?: number) => Promise<Float64Array>} */
+/** A worker with the module, and its calls one after the other. `drop` gives up what it has not answered yet.
+ * @returns {((name: string, numbers: number[], room?: number) => Promise<Float64Array>) & {drop: () => void}} */
 function helper() {
   const source = document.getElementById('worker').textContent;
-  const worker = new Worker(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })));
+  /** @type {Worker | undefined} */
+  let worker;
   /** @type {Map<number, {done: (a: Float64Array) => void, failed: (e: Error) => void}>} */
   const waiting = new Map();
   let calls = 0;
-  worker.onmessage = ({ data }) => {
-    const { done, failed } = waiting.get(data.id);
-    waiting.delete(data.id);
-    if (data.error) failed(new Error(data.error));
-    else done(data.answers);
+  const start = () => {
+    worker = new Worker(URL.createObjectURL(new Blob([source], { type: 'text/javascript' })));
+    worker.onmessage = ({ data }) => {
+      const { done, failed } = waiting.get(data.id);
+      waiting.delete(data.id);
+      if (data.error) failed(new Error(data.error));
+      else done(data.answers);
+    };
+    worker.postMessage({ module: compiled });
   };
-  worker.postMessage({ module: compiled });
-  return (name, numbers, room = 4096) =>
+  /** @param {string} name @param {number[]} numbers */
+  const call = (name, numbers, room = 4096) =>
     new Promise((done, failed) => {
+      if (!worker) start();
       waiting.set(++calls, { done, failed });
       worker.postMessage({ id: calls, name, numbers, room });
     });
+  const drop = () => {
+    if (!waiting.size) return;
+    worker.terminate();
+    worker = undefined;
+    for (const { failed } of waiting.values()) failed(new Error('given up'));
+    waiting.clear();
+  };
+  return Object.assign(call, { drop });
 }
 
 /** The work of a panel in the worker: a new piece waits until the one at work has looked up, and makes it void.

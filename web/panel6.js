@@ -52,7 +52,7 @@ builders.push([
       }
     });
 
-    // ---- the fit, in a worker of its own: a point takes a second or, with many tokens, some
+    // ---- the fit, in a worker of its own: a point takes a second or, with many tokens, a minute; a control that is moved ends it
     const DRAWS = 10000,
       fewer = [1, 5.5, 18, 50, 0.35, 2.4];
     /** @type {Map<number, Float64Array>} */
@@ -60,6 +60,8 @@ builders.push([
     let fitsOf = '',
       slow;
     const fitted = p.latest(async still => {
+      await new Promise(r => setTimeout(r, 150)); // a slider that moves asks in every frame
+      if (!still()) return;
       slow ||= helper();
       const mine = [snr.value, L.value, eps.value, ridge.value].join();
       if (mine !== fitsOf) {
@@ -133,7 +135,10 @@ builders.push([
       p.note('Drag n/d. How many bags does it take until the filled bars look like the outlined ones?');
       const now_ = [snr.value, L.value, eps.value, alpha.value].join();
       if (now_ !== last) compute();
-      if (now_ + ridge.value !== last + penalty) fitted();
+      if (now_ + ridge.value !== last + penalty) {
+        fitted();
+        slow?.drop();
+      }
       last = now_;
       penalty = ridge.value;
     };

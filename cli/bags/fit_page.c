@@ -20,7 +20,7 @@ int fit_page_check(const cli_args *args)
 const char *fit_page_extras(const cli_args *args, char text[FIT_EXTRAS])
 {
     const char *coords = cli_get(args, "coords");
-    snprintf(text, FIT_EXTRAS, "%s;piece,begin,end", coords ? coords : "");
+    snprintf(text, FIT_EXTRAS, "%s;*", coords ? coords : "");
     return text;
 }
 

@@ -182,7 +182,7 @@ static const char fit_form[] =
     "locations   [by " FIT_LOCATOR_FORM(
         "fit.locator.") "|{?fit.locates}by the model|none: it sees a bag as a whole; for `locate` "
                         "name a model, such as mixture]\n"
-                        "[written to  {out}\n]";
+                        "[written to  {out}\n][written to  {report}\n]";
 
 /* ---- on bags that were not fitted to --------------------------------------------------------- */
 
@@ -246,22 +246,23 @@ static const char validation_form[] =
     "|     rmse       mae log score    in 90%][{?validation.models>1}    first minus this]"
     "[{?tty}   seconds]\n"
     "{*validation.models|{title:-16s} " PAIR_FORM(
-        "main", "main_se") " "
-                           "[{?/data.classes}{~mean.auc:9.4f} {~mean.log_loss:9.4f} "
-                           "{~mean.brier:9.4f} {~mean.ece:9.4f}"
-                           "|{~mean.rmse:9.4f} {~mean.mae:9.4f} {~mean.log_score:9.4f} "
-                           "{~mean.coverage_90:9.4f}]"
-                           "[ <19:{gain_of_first:+.4f}[ +- {gain_se:.4f}]>]"
-                           "[{?tty}[{?first}{?/validation.models>1}                    ] "
-                           "{~seconds:9.3g}]\n}"
-                           "[{?validation.reliability}\ncalibration of "
-                           "{validation.models.0.title}: Brier score "
-                           "{~validation.models.0.mean.brier:.4f}, expected calibration error "
-                           "{~validation.models.0.mean.ece:.4f}\n"
-                           "  probability  how many  predicted   observed\n"
-                           "{*validation.reliability|  {from:.1f}-{to:.1f}     {count:9d}"
-                           "[ {predicted:10.3f} {observed:10.3f}]\n}]"
-                           "|cross-validation: none[, {no_validation}]\n]";
+        "main",
+        "main_se") " "
+                   "[{?/data.classes}{~mean.auc:9.4f} {~mean.log_loss:9.4f} "
+                   "{~mean.brier:9.4f} {~mean.ece:9.4f}"
+                   "|{~mean.rmse:9.4f} {~mean.mae:9.4f} {~mean.log_score:9.4f} "
+                   "{~mean.coverage_90:9.4f}]"
+                   "[ <19:{gain_of_first:+.4f}[ +- {gain_se:.4f}]>]"
+                   "[{?tty}[{?first}{?/validation.models>1}                    ] "
+                   "{~seconds:9.3g}]\n}"
+                   "[{?validation.reliability}\ncalibration of "
+                   "{validation.models.0.title}: Brier score "
+                   "{~validation.models.0.mean.brier:.4f}, expected calibration error "
+                   "{~validation.models.0.mean.ece:.4f} (a bag counts once for every class)\n"
+                   "  probability  how many  predicted   observed\n"
+                   "{*validation.reliability|  {from:.1f}-{to:.1f}     {count:9d}"
+                   "[ {predicted:10.3f} {observed:10.3f}]\n}]"
+                   "|cross-validation: none[, {no_validation}]\n]";
 
 /* Loss of a prediction that looks at no token: the classes' shares, or the mean of the labels. */
 static double blind_loss(const fit_run *run)
@@ -422,15 +423,16 @@ int fit_report(const fit_run *run)
 {
     double all = run->seconds_read + run->seconds_fit + run->seconds_validate + run->seconds_curve;
     json_t *record = json_pack(
-        "{s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "data", data_of(run), "fit",
-        fitted(run), "validation", run->validation ? validation_of(run) : NULL, "one_token",
+        "{s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}", "data", data_of(run),
+        "fit", fitted(run), "validation", run->validation ? validation_of(run) : NULL, "one_token",
         run->location.one >= 0 ? one_token(run) : NULL, "importance",
         run->key ? importance_of(run) : NULL, "most_important", run->key ? ranking(run) : NULL,
         "no_validation",
         cli_json_text(!run->validation && *run->no_validation ? run->no_validation : NULL),
         "no_importance", cli_json_text(run->key ? NULL : run->unimportant), "no_learning_curve",
         cli_json_text(!run->sizes && *run->no_curve ? run->no_curve : NULL), "out",
-        cli_json_text(cli_get(run->args, "out")));
+        cli_json_text(cli_get(run->args, "out")), "report",
+        cli_json_text(cli_get(run->args, "report")));
     if (run->sizes) {
         json_object_set_new(record, "learning_curve", curve_of(run));
         json_object_set_new(record, "learning_curve_folds", json_integer(FIN_CURVE_FOLDS));

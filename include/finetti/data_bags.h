@@ -59,7 +59,7 @@ typedef struct fin_bags_source {
     /* What the file says of tokens beside their features, and is kept: columns of a CSV file, arrays
      * with a row for each token (numbers or texts; those of several columns are called a.0, a.1, ...).
      * A list as in `features`; "*": all that are no feature, bag or label; NULL: nothing. Behind
-     * a ';' names of columns that come along if they are there. */
+     * a ';' names of columns that come along if they are there, or "*". */
     const char *extras;
     /* HDF5: a table with a row for each bag: its name, label and group; and a folder with a second file
      * for each bag, of the same name, whose data sets are extras. NULL: none. */

@@ -36,7 +36,10 @@ static const fin_output outputs[] = {
     {"q_v", "the same of v with v*", NULL},
     {"optimal", "risk of the Bayes-optimal learner: nobody does better", NULL},
     {"known", "Bayes risk with k* and v* known, what optimal tends to", NULL},
-    {"linear", "risk of ridge regression on the sum of the tokens at its best penalty", NULL},
+    {"linear",
+     "risk of ridge regression on the sum of the tokens at its best penalty (a constant: 1 + "
+     "eps^2)",
+     NULL},
     {"stuck",
      "risk where iterating from knowing nothing stops, as algorithms do, if that is above optimal",
      NULL},

@@ -182,7 +182,7 @@ static const char *owners_of(const kind *k, const char *name, char *owners, size
     return used ? owners : NULL;
 }
 
-/* "slr has no setting snr; it belongs to spiked, max". FIN_OK if it belongs to none. */
+/* "slr has no setting snr; it belongs to spiked, max: choose another task". FIN_OK if it belongs to none. */
 static fin_status fail_elsewhere(const fin_command *command, const void *values, const char *name,
                                  fin_error *err)
 {
@@ -191,8 +191,9 @@ static fin_status fail_elsewhere(const fin_command *command, const void *values,
         const char *chosen = (const char *)values + word->offset, *spelling;
         char owners[256];
         if (k && *chosen && owners_of(k, name, owners, sizeof owners, &spelling))
-            return fini_fail(err, FIN_ERR_ARGUMENT, "%.32s has no setting %s; it belongs to %s",
-                             chosen, spelling, owners);
+            return fini_fail(err, FIN_ERR_ARGUMENT,
+                             "%.32s has no setting %s; it belongs to %s: choose another %s", chosen,
+                             spelling, owners, word->name);
     }
     return FIN_OK;
 }

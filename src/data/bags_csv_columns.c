@@ -133,7 +133,9 @@ static void note_text(const fini_long *t, const fin_bag_set *set)
     if (count == 1)
         fini_bags_note(set, "column '%s' is text and is left out", name);
     else
-        fini_bags_note(set, "%lld columns are text and are left out, '%s' the first of them",
+        fini_bags_note(set,
+                       "%lld columns are text and are left out, '%s' the first of them; categories "
+                       "must be made numbers",
                        (long long)count, name);
 }
 

@@ -11,17 +11,29 @@
 
 /* ---- which of them ---------------------------------------------------------------------------- */
 
-/* Those of `names` that there are, and that are nothing else. */
+/* Column j, if it is nothing else and not among the first `named`. */
+static void add_free(const fini_columns *columns, int64_t j, int64_t named, int64_t *list,
+                     int64_t *count)
+{
+    bool taken = j < 0 || (columns->skip && columns->skip[j] != FIN_COLUMN_FREE);
+    for (int64_t k = 0; k < named && !taken; k++)
+        taken = list[k] == j;
+    if (!taken)
+        list[(*count)++] = j;
+}
+
+/* Those of `names` that there are; "*": all. */
 static void add_known(const fini_columns *columns, const char *names, int64_t *list, int64_t *count)
 {
+    const int64_t named = *count;
+    if (strcmp(names, "*") == 0) {
+        for (int64_t j = 0; j < columns->names->count; j++)
+            add_free(columns, j, named, list, count);
+        return;
+    }
     for (const char *p = names; *p; p += *p == ',') {
         size_t size = strcspn(p, ",");
-        int64_t j = fini_names_find(columns->names, p, size);
-        bool taken = j >= 0 && columns->skip && columns->skip[j] != FIN_COLUMN_FREE;
-        for (int64_t k = 0; k < *count && j >= 0; k++)
-            taken = taken || list[k] == j;
-        if (j >= 0 && !taken)
-            list[(*count)++] = j;
+        add_free(columns, fini_names_find(columns->names, p, size), *count, list, count);
         p += size;
     }
 }
@@ -50,15 +62,10 @@ fin_status fini_extras_choose(fin_bag_set *set, const fin_bags_source *source,
                               const fini_columns *columns, int64_t **out, int64_t *found,
                               fin_error *err)
 {
-    int64_t all = columns->names->count, count = 0;
-    FINI_NEW(err, "a list of columns", int64_t, list, all + 1, 1);
-    fin_status status = FIN_OK;
-    if (strcmp(source->extras, "*") != 0)
-        status = read_lists(columns, source->extras, list, &count, err);
-    else /* there may be none */
-        for (int64_t j = 0; j < all; j++)
-            if (!columns->skip || columns->skip[j] == FIN_COLUMN_FREE)
-                list[count++] = j;
+    int64_t count = 0;
+    const char *extras = strcmp(source->extras, "*") == 0 ? ";*" : source->extras;
+    FINI_NEW(err, "a list of columns", int64_t, list, columns->names->count + 1, 1);
+    fin_status status = read_lists(columns, extras, list, &count, err);
     set->extra = status ? NULL : fini_alloc_array(count + 1, sizeof *set->extra);
     if (!status && !set->extra)
         status = fini_fail_memory(err, (size_t)count * sizeof *set->extra, "extra columns");

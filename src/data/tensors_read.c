@@ -46,6 +46,14 @@ static fin_status read_header(fin_tensor_file *file, fin_error *err)
     uint64_t length = 0;
     for (int i = LEAD - 1; i >= 0; i--)
         length = length << 8 | lead[i];
+    bool text = true; /* no length has eight letters */
+    for (int i = 0; i < LEAD; i++)
+        text = text && lead[i] >= ' ' && lead[i] < 127;
+    if (text)
+        return fini_fail(err, FIN_ERR_FORMAT,
+                         "'%s' is not a safetensors file (a model of finetti is one): it begins "
+                         "like a text or a table",
+                         file->path);
     if (length > (uint64_t)file->size - LEAD || length < 2 || lead[LEAD] != '{')
         return fini_fail(
             err, FIN_ERR_FORMAT,

@@ -139,12 +139,12 @@ static bool both_there(const fini_bag_view *v, int64_t class)
 static fin_status rocs(const fini_bag_view *v, fini_page *page, fin_error *err)
 {
     fini_figure figure;
-    open_figure(&figure, "roc", "How well the classes are told apart",
-                "Left: of the bags that are positive, how many are found (up) when so many of the "
-                "others are wrongly "
-                "called positive (right). A guess is the diagonal. Right: of the bags called "
-                "positive, how many "
-                "are (up), when so many of the positive ones are found (right).");
+    open_figure(
+        &figure, "roc", "How well the classes are told apart",
+        "ROC curve: the share of positive bags that is found, against the share of the others "
+        "that is wrongly called positive. A guess is the diagonal. Precision and recall: "
+        "the share of bags called positive that is positive, against the share of "
+        "positive bags that is found.");
     fini_panel *panels[2] = {fini_figure_panel(&figure, "ROC curve")};
     panels[1] = fini_figure_panel(&figure, "Precision and recall");
     name_axes(panels[0], "others called positive", "positive ones found");
@@ -238,11 +238,9 @@ static fin_status calibration(const fini_bag_view *v, fini_page *page, fin_error
     for (int b = 0; b < BINS; b++)
         some += count[b] > 0;
     fini_figure figure;
-    open_figure(
-        &figure, "calibration", "Can its probabilities be believed?",
-        "Bags are put together by the probability they were given (right); up is how many of them "
-        "were what "
-        "was predicted, with a 95 % interval. On the line probabilities are what they say.");
+    open_figure(&figure, "calibration", "Calibration of its probabilities",
+                "Bags with about the same predicted probability, and the share of them that was as "
+                "predicted, with a 95 % interval. On the line both are equal.");
     fini_panel *panel = fini_figure_panel(&figure, "");
     fini_curve *curve =
         panel ? next_curve(&figure, panel, "observed", FINI_MARK_POINTS, some) : NULL;
@@ -251,10 +249,10 @@ static fin_status calibration(const fini_bag_view *v, fini_page *page, fin_error
         curve->high = fini_figure_array(&figure, curve);
         curve->quiet = true;
         panel->square = true;
-        name_axes(panel, "probability", "share that was so");
+        name_axes(panel, "predicted probability", "observed share");
         limit(&panel->x, 0, 1);
         limit(&panel->y, 0, 1);
-        fini_figure_reference(&figure, panel, FINI_DIAGONAL, 0, "as it says");
+        fini_figure_reference(&figure, panel, FINI_DIAGONAL, 0, "calibrated");
     }
     for (int b = 0, k = 0; b < BINS && curve && curve->low && curve->high; b++)
         if (count[b] > 0) {
@@ -374,8 +372,10 @@ static fin_status draw_flips(const fini_bag_view *v, const fin_flipping *sum, fi
             curve->y[k] = sum[o].fall[k] / (double)sum[o].bags;
         }
     }
-    fini_figure_note(&figure, "%lld of %lld bags; at the right end one token is left.",
-                     (long long)sum[0].bags, (long long)v->n);
+    fini_figure_note(
+        &figure,
+        "%lld of %lld bags, evenly spaced in the file; at the right end one token is left.",
+        (long long)sum[0].bags, (long long)v->n);
     return close_figure(&figure, page, err);
 }
 

@@ -375,9 +375,9 @@ static void feature_rows(const fini_bag_view *v, const double *number, unsigned 
     int64_t d = v->bags->d;
     const double *key = number, *value = key + d, *key_sign = value + d, *value_sign = key_sign + d;
     double most[2] = {0, 0};
-    fini_page_add(page,
-                  "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Where it looks</th>"
-                  "<th scope=\"col\">What it reads there</th></tr></thead>\n<tbody>\n");
+    fini_page_add(
+        page, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">Score: which token</th>"
+              "<th scope=\"col\">Value: its part in the label</th></tr></thead>\n<tbody>\n");
     for (int r = 0; r < FEATURES; r++) {
         int64_t k = heaviest(d, key, taken), w = heaviest(d, value, taken + d);
         if (k < 0 && w < 0)
@@ -412,7 +412,8 @@ static fin_status add_features(const fini_bag_view *v, fini_page *page, fin_erro
                        "<p class=\"about\">How much a column changes the score, which decides the "
                        "weight of a token (left), and its value, its part in the label (right), in "
                        "standard deviations. +: larger numbers raise the weight, or "
-                       "make %s likelier; \xe2\x88\x92: the other way; \xc2\xb1: that differs. Columns that move "
+                       "make %s likelier; \xe2\x88\x92: the other way; \xc2\xb1: that differs. "
+                       "Columns that move "
                        "together share their weight: "
                        "this describes the model, not nature.</p>\n",
                        v->classes == 2 ? fini_bag_class(v, 1)
@@ -442,7 +443,7 @@ static fin_status add_bags(const fini_bag_view *v, fini_page *page, fin_error *e
         "what it would be for the token "
         "by itself. %-s%-s</p>\n",
         v->classes ? "probability of the predicted class" : "predicted number",
-        v->piece < 0 ? "<b>Row</b> is the row of the file."
+        v->piece < 0 ? "<b>Row</b> is the row of the file, from 1; a line of names does not count."
         : located ? "The stronger its colour, the more probably a piece of a text is responsible."
                   : "The stronger its colour, the larger the evidence of a piece of a text.",
         v->of->fresh ? ""
@@ -465,7 +466,7 @@ static const double *column(const fin_bag_set *set, const char *name)
     return NULL;
 }
 
-/* Texts: what finetti embed writes beside tokens. */
+/* Texts: what finetti embed writes beside tokens. And what else the file says of a token. */
 static void find_texts(fini_bag_view *v)
 {
     const fin_bag_set *set = v->of->set;
@@ -475,6 +476,17 @@ static void find_texts(fini_bag_view *v)
         v->piece--;
     v->span[0] = column(set, "begin");
     v->span[1] = column(set, "end");
+    int count = 0;
+    for (int64_t k = 0; k < fin_bag_set_extras(set) && count < FINI_BAG_BESIDE; k++) {
+        const double *numbers = fin_bag_set_extra_numbers(set, k);
+        bool known = k == v->piece;
+        for (int c = 0; c < 2; c++)
+            known = known || (numbers && (numbers == v->span[c] || numbers == v->place[c]));
+        if (!known)
+            v->beside[count++] = k;
+    }
+    while (count < FINI_BAG_BESIDE)
+        v->beside[count++] = -1;
 }
 
 static fin_status open_view(fini_bag_view *v, fin_error *err)

@@ -6,6 +6,8 @@
 #include "finetti/report.h"
 #include "report/html.h"
 
+enum { FINI_BAG_BESIDE = 4 }; /* extra columns shown beside a token */
+
 /* What is known of the bags. */
 typedef struct fini_bag_view {
     const fin_bag_report *of;
@@ -16,13 +18,14 @@ typedef struct fini_bag_view {
     const double *labels; /* (n) or NULL */
     const double
         *mean; /* (n, width) predictions: of bags left out, if there was cross-validation */
-    double *own, *own_sd;   /* (n, width) those of the fit itself */
-    double *own_ends;       /* (n, 2) of 90 %, numbers; else NULL */
-    fin_fit_score score;    /* of `mean`; count 0: there are no labels */
-    bool left_out;          /* `mean` is of bags that were left out */
-    const double *place[2]; /* (tokens) coordinates, or NULL */
-    int64_t piece;          /* the extra column with what tokens are of a text; -1: there is none */
-    const double *span[2];  /* (tokens) where they begin and end in it, or NULL */
+    double *own, *own_sd;            /* (n, width) those of the fit itself */
+    double *own_ends;                /* (n, 2) of 90 %, numbers; else NULL */
+    fin_fit_score score;             /* of `mean`; count 0: there are no labels */
+    bool left_out;                   /* `mean` is of bags that were left out */
+    const double *place[2];          /* (tokens) coordinates, or NULL */
+    int64_t beside[FINI_BAG_BESIDE]; /* the first other extra columns; -1: no more */
+    int64_t piece;         /* the extra column with what tokens are of a text; -1: there is none */
+    const double *span[2]; /* (tokens) where they begin and end in it, or NULL */
     fini_arena arena;
 } fini_bag_view;
 

@@ -1,9 +1,11 @@
 /* Bags and their tokens: those where the model is surest and least sure, and tokens where they lie. */
 #include "report/bag_report.h"
 
+#include "data/data.h"
 #include "math/stats.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,6 +227,26 @@ static void sentence(const fini_bag_view *v, int64_t from, int64_t L, const doub
     fini_page_add(page, L > WORDS_MOST ? " ...</p>\n" : "</p>\n");
 }
 
+/* A row below token t with what the file says of it. */
+static void say_beside(const fini_bag_view *v, int64_t t, int columns, fini_page *page)
+{
+    const char *between = "";
+    for (int c = 0; c < FINI_BAG_BESIDE && v->beside[c] >= 0; c++) {
+        const double *numbers = fin_bag_set_extra_numbers(v->of->set, v->beside[c]);
+        const char *text = fin_bag_set_extra_text(v->of->set, v->beside[c], t);
+        char number[32] = "";
+        if (!text && numbers && !isnan(numbers[t]))
+            snprintf(number, sizeof number, "%.6g", numbers[t]);
+        if (c == 0)
+            fini_page_print(page, "<tr class=\"beside\"><td colspan=\"%d\"><small>", columns);
+        fini_page_form(page, "%-s%s %s", between, fin_bag_set_extra(v->of->set, v->beside[c]),
+                       FINI_SHOW(text ? text : number));
+        between = ", ";
+    }
+    if (*between)
+        fini_page_add(page, "</small></td></tr>\n");
+}
+
 typedef struct tokens {
     int64_t L;
     double *prior, *change, *only; /* (L); prior NULL: the model has no location */
@@ -239,10 +261,10 @@ static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page 
         most = fmax(most, fabs(t->change[l]));
     fini_page_form(page,
                    "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">%s</th>%-s<th "
-                   "scope=\"col\">Evidence"
-                   "</th><th scope=\"col\">Alone</th></tr></thead>\n<tbody>\n",
+                   "scope=\"col\">Evidence</th><th scope=\"col\">Alone</th>",
                    v->piece < 0 ? "Row" : "Piece",
                    t->prior ? "<th scope=\"col\">Responsible</th>" : "");
+    fini_page_add(page, "</tr></thead>\n<tbody>\n");
     for (int64_t r = 0; r < rows; r++) {
         int64_t l = t->order[r];
         if (v->piece >= 0)
@@ -262,6 +284,7 @@ static void table(const fini_bag_view *v, int64_t i, const tokens *t, fini_page 
         fini_page_add(page, "</td><td>");
         fini_bag_share(page, t->only[l]);
         fini_page_add(page, "</td></tr>\n");
+        say_beside(v, from + l, t->prior ? 4 : 3, page);
     }
     fini_page_add(page, "</tbody></table></div>\n");
     if (rows < t->L)

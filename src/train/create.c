@@ -35,7 +35,7 @@ static fin_status check_population(const fin_train *t, fin_error *err)
     if (!t->has_gradient)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,
                          "the population engine needs the exact risk, and %s on %s has none: %s; "
-                         "use the reduced engine",
+                         "use engine = reduced",
                          t->form->name, t->task->kind->name, fini_no_exact_risk(t->task, t->form));
     if (s->alpha_lam > 0 && !t->form->lanes)
         return fini_fail(err, FIN_ERR_UNSUPPORTED,

@@ -11,6 +11,8 @@ accepts curve --alpha 1
 "$FINETTI" curve --snr 1 --L 20 --eps 0.01 --alpha 1,1.7,4 --json >e.json
 "$FINETTI" lab curve --snr 1 --L 20 --eps 0.01 --alpha 4 >note
 "$FINETTI" curve --sweep L=2,4 --alpha 3 --out - >grid.csv
+"$FINETTI" curve --sweep L=2,4 --alpha 3 >swept
+! head -n 1 swept | grep -q "L=" || fail "a swept setting has no one value: $(head -n 1 swept)"
 cmp a.csv b.csv
 grep -q "two fixed points" note || fail "$(cat note)"
 "$PYTHON" - <<'P'
@@ -22,7 +24,9 @@ assert [float(r["alpha"]) for r in rows] == points["alpha"] and len(rows) == 4
 for name in "q_k", "q_v", "optimal", "known", "linear":
     assert [float(r[name]) for r in rows] == points[name], name
     assert points[name][-1] == one[name]["value"], name
-table = open("table").read().splitlines()[:5]
+head, empty, *table = open("table").read().splitlines()
+assert head.startswith("task spiked: L=3 snr=5 eps=0.5 ") and not empty, head # what all rows share
+table = table[:5]
 assert [line.split()[0] for line in table] == ["alpha"] + ["%.12g" % a for a in points["alpha"]], table
 assert len({line.index(line.split()[1], 10) for line in table}) == 1, table # columns are under each other
 assert all(a > b for a, b in zip(points["optimal"], points["optimal"][1:])), points

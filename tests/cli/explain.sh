@@ -6,12 +6,12 @@ set -eu
 import random
 random.seed(5)
 with open("slides.csv", "w") as f:
-    f.write("slide,label,x,y,<b>f0,f1,f2\n")
+    f.write("slide,label,x,y,id,<b>f0,f1,f2\n")
     for s in range(40):
         hit = random.randrange(12)
         for t in range(12):
             v = [random.gauss(0, 1) + (4 if s % 2 and t == hit and k == 0 else 0) for k in range(3)]
-            f.write("s%d,%s,%d,%d,%s\n" % (s, "<i>tumor" if s % 2 else "normal", t % 4, t // 4, ",".join("%.4f" % x for x in v)))
+            f.write("s%d,%s,%d,%d,<u>%d-%d,%s\n" % (s, "<i>tumor" if s % 2 else "normal", t % 4, t // 4, s, t, ",".join("%.4f" % x for x in v)))
 P
 accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --out model.fin --report fit.html --coords x,y
 accepts fit slides.csv --bag slide --label label --features '<b>f0,f1,f2' --model any --cv 3 --compare mean --report again.html --coords x,y --quiet --threads 2 --cv-out left.csv
@@ -48,6 +48,7 @@ assert figures(new) == ["figure-fit." + f for f in ("roc", "calibration", "flipp
 assert figures(numbers) == ["figure-fit." + f for f in ("observed", "flipping")]
 for text in ("<i>tumor", "<b>f0", "Few bags", "mean", "Where it is surest", "Where it is least sure", "Sensitivity", "First row is better by"):
     assert text in fit.text, text
+assert len(set(re.findall(r"id <u>\d+-\d+", fit.text))) == 12 * 5 # what the file says beside, of five tokens of twelve bags
 assert "those that the model was fitted to" in new.text and "bags that were left out" not in new.text
 assert "of the variance of the labels" in numbers.text and "Responsible" not in numbers.text and "That is too good" in numbers.text
 assert sum(t == "rect" and a.get("fill", "")[:1] == "#" and a.get("height", "")[-1] != "%" for t, a in fit.tags) >= 12 * 12 # 12 bags of 12 tokens
