@@ -291,6 +291,97 @@ static void risk__is_the_weighted_mean_of_losses(void **state)
     unmake(&s);
 }
 
+/* Bags of 3, 4, 5 tokens in float, the last of 70 and of 5000; means up to three deviations from 0, some columns cut off,
+ * some constant. */
+enum { WIDTH = 67, MANY = 4000 };
+
+static double rough_value(bool rough, const fini_bag_form *form, int64_t heads, int64_t classes,
+                          double *gradient, int64_t *parameters)
+{
+    int64_t *offsets = malloc((MANY + 1) * sizeof *offsets), rows;
+    double *labels = malloc(MANY * sizeof *labels), *weights = malloc(MANY * sizeof *weights);
+    double center[WIDTH], scale[WIDTH], bound[WIDTH], x[ROOM], loss;
+    offsets[0] = 7; /* where they begin does not matter */
+    for (int i = 0; i < MANY; i++) {
+        offsets[i + 1] = offsets[i] + (i == MANY - 2 ? 70 : i == MANY - 1 ? 5000 : 3 + i % 3);
+        labels[i] = (double)((i / 2) % classes);
+        weights[i] = i % 11 == 3 ? 0 : 1 + 0.5 * number(i);
+    }
+    rows = offsets[MANY] - offsets[0];
+    float *tokens = malloc((size_t)(rows * WIDTH) * sizeof *tokens);
+    for (int j = 0; j < WIDTH; j++) {
+        center[j] = j % 9 == 4 ? 5 : number(j);
+        scale[j] = j % 9 == 4 ? 0 : 0.2;
+        bound[j] = j % 9 == 4 ? 0 : j % 5 == 1 ? INFINITY : j % 5 == 2 ? 0.3 : 3;
+    }
+    for (int64_t i = 0; i < rows * WIDTH; i++)
+        tokens[i] = (float)(center[i % WIDTH] + number(i + 12345));
+    fini_bag_shape shape = shape_of(form, classes, heads);
+    const fini_phi phi = {.bags = {.n = MANY,
+                                   .d = WIDTH,
+                                   .total = MANY,
+                                   .offsets = offsets,
+                                   .dtype = FIN_F32,
+                                   .tokens = tokens},
+                          .center = center,
+                          .scale = scale,
+                          .bound = bound};
+    fini_risk *risk;
+    fin_error err;
+    assert_int_equal(
+        fini_risk_create(
+            &risk, form,
+            &(fini_problem){
+                .shape = &shape, .phi = &phi, .labels = labels, .weights = weights, .rough = rough},
+            &err),
+        FIN_OK);
+    *parameters = fini_risk_parameters(risk);
+    assert_true(*parameters <= ROOM && (fini_risk_noise(risk) > 0) == rough);
+    for (int64_t i = 0; i < *parameters; i++)
+        x[i] = 2 * number(i + 77);
+    assert_int_equal(fini_risk_value(risk, x, &loss, gradient, &err), FIN_OK);
+    double alone;
+    assert_int_equal(fini_risk_value(risk, x, &alone, NULL, &err), FIN_OK);
+    assert_true(alone == loss);
+    fini_risk_destroy(risk);
+    free(offsets);
+    free(labels);
+    free(weights);
+    free(tokens);
+    return loss;
+}
+
+static void risk__is_nearly_the_same_in_float(void **state)
+{
+    (void)state;
+    const struct {
+        const fini_bag_form *form;
+        int64_t heads, classes;
+    } with[] = {{&fini_bag_softmax, 1, 2},
+                {&fini_bag_softmax, 2, 2},
+                {&fini_bag_softmax, 1, 3},
+                {&fini_bag_mixture, 1, 2},
+                {&fini_bag_mean, 1, 2}};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
+        double g[ROOM], rough[ROOM], two[ROOM], gap = 0, size = 0;
+        int64_t n;
+        double loss = rough_value(false, with[i].form, with[i].heads, with[i].classes, g, &n);
+        fin_threads_set(1);
+        double near = rough_value(true, with[i].form, with[i].heads, with[i].classes, rough, &n);
+        fin_threads_set(2);
+        assert_true(near ==
+                    rough_value(true, with[i].form, with[i].heads, with[i].classes, two, &n));
+        assert_memory_equal(rough, two, (size_t)n * sizeof *two);
+        for (int64_t j = 0; j < n; j++) {
+            gap += (g[j] - rough[j]) * (g[j] - rough[j]);
+            size += g[j] * g[j];
+        }
+        print_message("loss %.15g, off by %.1e; slopes by %.1e of their length\n", loss,
+                      fabs(near - loss), sqrt(gap / size));
+        assert_true(fabs(near - loss) < 1e-7 * loss && gap < 1e-12 * size);
+    }
+}
+
 static void project__is_the_same_in_views_and_copies(void **state)
 {
     (void)state;
@@ -358,6 +449,7 @@ int main(void)
         cmocka_unit_test(form__takes_scores_of_any_size),
         cmocka_unit_test(locate__sums_to_one_and_follows_the_label),
         cmocka_unit_test(risk__is_the_weighted_mean_of_losses),
+        cmocka_unit_test(risk__is_nearly_the_same_in_float),
         cmocka_unit_test(project__is_the_same_in_views_and_copies),
         cmocka_unit_test(share__is_whole_blocks_and_everything_once),
     };

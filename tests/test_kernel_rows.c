@@ -207,6 +207,136 @@ static void rows__nan_and_infinity(void **state)
         }
 }
 
+/* ---- in float, and sums of columns ------------------------------------------------------------------ */
+
+enum { LONG_D = 2 * FINI_ROWS_COLUMNS + 37, LONG_ROWS = 2 * FINI_ROWS_TOGETHER + 5, LONG_Q = 3 };
+
+static float long_x[LONG_D * 12], long_w[LONG_Q * (LONG_D + 16)], low[LONG_D + 16],
+    high[LONG_D + 16];
+static double start[LONG_Q] = {0.25, -1, 3};
+
+/* Directions are filled up with zeros, as bounds are. */
+static fini_rows_view float_view(int64_t d, int64_t q)
+{
+    int64_t wide = FINI_ROWS_WIDE(d);
+    assert_true(d * q <= LONG_D * 12);
+    fin_random_normals_f32(5, 2001, 0, 0, LONG_D * 12, long_x);
+    for (int64_t j = 0; j < wide; j++) {
+        low[j] = j >= d ? 0 : j % 7 == 1 ? -INFINITY : -1 - (float)(j % 5) / 4;
+        high[j] = j >= d ? 0 : j % 7 == 1 ? INFINITY : (float)(j % 3) / 2;
+        for (int64_t c = 0; c < q; c++)
+            long_w[c * wide + j] = j >= d ? 0 : long_x[(7 * j + 11 * c) % (LONG_D * 12)];
+    }
+    return (fini_rows_view){d, low, high};
+}
+
+typedef struct float_result {
+    double U[LONG_ROWS * LONG_Q], G[LONG_Q * (LONG_D + 16)], total[LONG_Q];
+} float_result;
+
+static void in_float(const fini_rows *k, int64_t rows, int64_t d, int64_t q, float_result *r)
+{
+    const fini_rows_view view = float_view(d, q);
+    static double slopes[LONG_ROWS * LONG_Q];
+    fin_random_normals_f64(5, 2002, 0, 0, rows * q, slopes);
+    memset(r, 0, sizeof *r);
+    const float *X = fenced(&fence_x, rows * d, 4, long_x);
+    k->project_float(rows, &view, X, q, long_w, start, r->U);
+    k->gather_float(rows, &view, X, q, slopes, r->G, r->total);
+}
+
+static void rows_float__same_bits_as_reference(void **state)
+{
+    (void)state;
+    const fini_rows *table[5];
+    int count = tables(table);
+    static float_result want, got;
+    const struct {
+        int64_t rows, d;
+    } shape[] = {{1, 1},  {5, 7},  {9, 16}, {8, 17},   {13, 40},        {LONG_ROWS, 31},
+                 {4, 64}, {3, 79}, {9, 91}, {11, 100}, {LONG_ROWS, 33}, {5, LONG_D}};
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        for (int64_t q = 1; q <= LONG_Q; q++) {
+            in_float(&fini_rows_ref, shape[i].rows, shape[i].d, q, &want);
+            for (int k = 1; k < count; k++) {
+                in_float(table[k], shape[i].rows, shape[i].d, q, &got);
+                assert_memory_equal(&want, &got, sizeof want);
+            }
+        }
+}
+
+/* Sums in float of at most COLUMNS/LANES products a lane, or of TOGETHER rows: |error| at most so many units
+ * of rounding of the sum of sizes. */
+static void rows_float__near_long_double(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, Q = 2, D = LONG_D };
+    static float_result got;
+    in_float(fini_rows_get(), ROWS, D, Q, &got);
+    double slopes[ROWS * Q];
+    fin_random_normals_f64(5, 2002, 0, 0, ROWS * Q, slopes);
+    for (int c = 0; c < Q; c++) {
+        static long double sum[D], size[D];
+        memset(sum, 0, sizeof sum);
+        memset(size, 0, sizeof size);
+        for (int r = 0; r < ROWS; r++) {
+            long double u = start[c], most = 0;
+            for (int j = 0; j < D; j++) {
+                float t = fmaxf(low[j], fminf(high[j], long_x[r * D + j]));
+                long double one = (long double)t * long_w[c * FINI_ROWS_WIDE(D) + j];
+                u += one;
+                most += fabsl(one);
+                sum[j] += (long double)t * slopes[r * Q + c];
+                size[j] += fabsl((long double)t * slopes[r * Q + c]);
+            }
+            assert_true(fabsl(u - got.U[r * Q + c]) <=
+                        (FINI_ROWS_COLUMNS / FINI_ROWS_LANES + 4) * 0x1p-24L * most);
+        }
+        for (int j = 0; j < D; j++)
+            assert_true(fabsl(sum[j] - got.G[c * FINI_ROWS_WIDE(D) + j]) <=
+                        (ROWS + 1) * 0x1p-24L * size[j]);
+    }
+}
+
+/* Each kind against its formula, in the order of the rows, and the same bits in every table. */
+static void rows_sums__are_their_formulas(void **state)
+{
+    (void)state;
+    const fini_rows *table[5];
+    int count = tables(table);
+    for (int kind = FINI_SIZES; kind <= FINI_FARTHEST; kind++)
+        for (int i = 0; dimension(i) > 0; i++)
+            for (int k = 0; k < count; k++) {
+                int64_t d = dimension(i), n = d > 2 ? d - 2 : d;
+                const fini_rows_sums of = {kind, n, d, center, W, bound};
+                for (int type = 0; type < 2; type++) {
+                    double *first = fence_array(&fence_u, n, 8), second[MOST_D], x;
+                    memcpy(first, G, (size_t)n * 8);
+                    memcpy(second, W, sizeof second);
+                    type ? table[k]->sums_f64(MOST_ROWS, &of, tokens, first, second)
+                         : table[k]->sums_f32(MOST_ROWS, &of, small, first, second);
+                    for (int64_t j = 0; j < n; j++) {
+                        double a = G[j], b = W[j];
+                        for (int64_t r = 0; r < MOST_ROWS; r++) {
+                            x = type ? tokens[r * d + j] : (double)small[r * d + j];
+                            double t = x - center[j];
+                            double cut = t > bound[j] ? bound[j] : t < -bound[j] ? -bound[j] : t;
+                            a = kind == FINI_SIZES         ? a + x
+                                : kind == FINI_ENDS        ? fmin(a, x)
+                                : kind == FINI_SQUARES     ? a + t * W[j]
+                                : kind == FINI_CUT_SQUARES ? a + (W[j] * cut) * (W[j] * cut)
+                                                           : fmax(a, fabs(cut));
+                            b = kind == FINI_SIZES     ? b + fabs(x)
+                                : kind == FINI_ENDS    ? fmax(b, x)
+                                : kind == FINI_SQUARES ? b + (t * W[j]) * (t * W[j])
+                                                       : b;
+                        }
+                        assert_true(a == first[j] && b == second[j]);
+                    }
+                }
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +344,9 @@ int main(void)
         cmocka_unit_test(rows__near_long_double),
         cmocka_unit_test(rows__do_not_mix),
         cmocka_unit_test(rows__nan_and_infinity),
+        cmocka_unit_test(rows_float__same_bits_as_reference),
+        cmocka_unit_test(rows_float__near_long_double),
+        cmocka_unit_test(rows_sums__are_their_formulas),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

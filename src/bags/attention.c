@@ -217,6 +217,48 @@ static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
     return value;
 }
 
+/* Softmax, one head, two classes. */
+static double softmax_losses(const fini_bag_run *run, double *dU, double *dextra)
+{
+    const int64_t *at = run->offsets, n = run->bags, first = at[0], tokens = at[n] - first;
+    double *w = run->scratch, *f = w + tokens, *df = f + n, *value = df + n, *over = value + n;
+    double loss = 0, bias = run->extra[0], top = run->U[0], least = top;
+    for (int64_t l = 0; l < tokens; l++) {
+        w[l] = run->U[2 * l];
+        top = w[l] > top ? w[l] : top;
+        least = w[l] < least ? w[l] : least;
+    }
+    if (top - least < 600) /* no exponential vanishes: one shift will do */
+        for (int64_t l = 0; l < tokens; l++)
+            w[l] -= top;
+    else
+        for (int64_t i = 0; i < n; i++)
+            fini_softmax_shift(at[i + 1] - at[i], w + at[i] - first);
+    fini_kernel_get()->exp(tokens, w, w);
+    for (int64_t i = 0; i < n; i++) {
+        double total = 0, sum = 0;
+        for (int64_t l = at[i] - first; l < at[i + 1] - first; l++) {
+            total += w[l];
+            sum += w[l] * run->U[2 * l + 1];
+        }
+        over[i] = 1 / total;
+        f[i] = sum * over[i] + bias;
+    }
+    fini_two_classes(n, f, run->labels, value, df);
+    for (int64_t i = 0; i < n; i++) {
+        double weight = run->weights ? run->weights[i] : 1;
+        double slope = weight * df[i], share = slope * over[i], mean = f[i] - bias;
+        loss += weight * value[i];
+        dextra[0] += slope;
+        for (int64_t l = at[i] - first; l < at[i + 1] - first; l++) {
+            double dz = share * w[l];
+            dU[2 * l] = dz * (run->U[2 * l + 1] - mean);
+            dU[2 * l + 1] = dz;
+        }
+    }
+    return loss;
+}
+
 /* ---- prediction and location ------------------------------------------------------------------- */
 
 static void predict(const fini_bag *bag, double *out, double *variance)
@@ -347,7 +389,8 @@ static const struct fini_weighting by_softmax = {softmax_weights, softmax_back, 
     .settle = settle, .weighting = &(how)
 
 const fini_bag_form fini_bag_softmax = {ATTENTION(softmax, fini_size_outputs, by_softmax),
-                                        .reach = fini_reach_keys, .finds = true};
+                                        .losses = softmax_losses, .reach = fini_reach_keys,
+                                        .finds = true};
 static const fini_bag_form erf_form = {ATTENTION(erf, biases_and_shifts, by_erf),
                                        .begin_extras = begin_shifts};
 static const fini_bag_form linear_form = {ATTENTION(linear, fini_size_outputs, linearly)};

@@ -45,6 +45,17 @@ typedef struct fini_bag {
     fini_cancel *cancel; /* or NULL; when it is cancelled it does not matter what is written */
 } fini_bag;
 
+/* Neighbouring bags, as a form sees them. */
+typedef struct fini_bag_run {
+    const fini_bag_shape *shape;
+    const double *extra;
+    int64_t bags;
+    const int64_t *offsets;         /* (bags + 1) of tokens, wherever they begin */
+    const double *labels, *weights; /* (bags); NULL: all 1 */
+    const double *U;                /* (tokens, q) */
+    double *scratch;                /* (tokens + 4 bags) */
+} fini_bag_run;
+
 struct fini_bag_form {
     const char *name;
     /* Scores of a token: q of them; W has q rows of p numbers: first those of keys, then values. */
@@ -58,6 +69,9 @@ struct fini_bag_form {
     /* Loss of one bag (for numbers (f - y)^2 / 2 with y standardised, or minus the log likelihood),
      * and its derivatives: dU (L, q) is written, dextra is added to. */
     double (*loss)(const fini_bag *bag, double y, double *dU, double *dextra);
+    /* The same, weighted, of several bags at once, as rough as scores in float are; two classes and one head. NULL:
+     * bag by bag. */
+    double (*losses)(const fini_bag_run *run, double *dU, double *dextra);
     /* numbers: out[0] mean, variance[0] that of the label within the model (0 if it has none);
      * classes: out (classes) probabilities. */
     void (*predict)(const fini_bag *bag, double *out, double *variance);
@@ -230,6 +244,8 @@ fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 /* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
 double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
 /* Numbers: out[0] = f[0]; classes: probabilities (classes). */
+/* The same for two classes and many bags, by the kernels: value and df (count). */
+void fini_two_classes(int64_t count, const double *f, const double *y, double *value, double *df);
 void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
 /* The same of many, out (count, width), from outputs (count, outputs) that are put there: at the start, of
  * two classes in the second half. */
@@ -250,6 +266,7 @@ struct fini_problem {
     const double *held;    /* (n) of bags held out to stop early, or NULL */
     fin_sum sum;           /* NULL: alone */
     fini_cancel *cancel;   /* stage "fit"; NULL: evaluations cannot be cancelled */
+    bool rough;            /* tokens in float may be seen, and summed, in float (risk.c) */
     /* sums over training bags of all processes (fini_problem_count) */
     double weight, bags, tokens;
 };
@@ -259,6 +276,8 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
                             const fini_problem *problem, fin_error *err);
 void fini_risk_destroy(fini_risk *risk);
 int64_t fini_risk_parameters(const fini_risk *risk); /* q p + extras */
+/* Rounding of its values where they are sums in float; else 0. */
+double fini_risk_noise(const fini_risk *risk);
 /* Weighted mean loss over bags, without penalty; gradient (parameters) or NULL. */
 fin_status fini_risk_value(fini_risk *risk, const double *parameters, double *loss,
                            double *gradient, fin_error *err);

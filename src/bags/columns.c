@@ -19,6 +19,8 @@
  * Columns are taken a few thousand at a time: memory does not grow with their number. */
 #include "bags/map.h"
 
+#include "math/small.h"
+
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -75,9 +77,7 @@ void fini_columns_apply(const fini_map *map, const fin_bags *bags, int64_t row, 
 /* ---- one pass -------------------------------------------------------------------------------- */
 
 typedef struct pass {
-    /* 0: x and |x|; 1: x - a and its square, times b; 2: square of the bounded x - a; 3: largest
-     * |x - a| of a bag, at most `bound`, and 1 */
-    int number;
+    int number; /* a kind of fini_rows_sums; of FINI_FARTHEST the second sum counts bags */
     const fin_bags *bags;
     const double *weights;
     int64_t from, to; /* columns */
@@ -86,33 +86,15 @@ typedef struct pass {
     int threads; /* that there is room for; another thread may set another number meanwhile */
 } pass;
 
-/* Sums of one row are added to first and second (to - from each). */
-static void add_row(const pass *p, const double *x, double *first, double *second)
+/* Sums of rows from .. to - 1 are added to first and second (to - from each). */
+static void add_rows(const pass *p, int64_t from, int64_t to, double *first, double *second)
 {
-    int64_t n = p->to - p->from;
-    const double *a = p->a + p->from, *b = p->b + p->from, *bound = p->bound + p->from;
-    if (p->number == 0)
-        for (int64_t j = 0; j < n; j++) {
-            first[j] += x[j];
-            second[j] += fabs(x[j]);
-        }
-    else if (p->number == 1)
-        for (int64_t j = 0; j < n; j++) {
-            double t = (x[j] - a[j]) * b[j];
-            first[j] += t;
-            second[j] += t * t;
-        }
-    else if (p->number == 2)
-        for (int64_t j = 0; j < n; j++) {
-            double t = b[j] * cut(x[j] - a[j], bound[j]);
-            first[j] += t * t;
-        }
-    else
-        for (int64_t j = 0; j < n; j++) {
-            double t = fabs(cut(x[j] - a[j], bound[j]));
-            first[j] = t > first[j] ? t : first[j];
-            second[j] = 1;
-        }
+    const fin_bags *bags = p->bags;
+    const fini_rows_sums of = {p->number,      p->to - p->from, bags->d,
+                               p->a + p->from, p->b + p->from,  p->bound + p->from};
+    fini_rows_sum(bags, from, to, p->from, &of, first, second);
+    for (int64_t j = 0; j < of.n && p->number == FINI_FARTHEST; j++)
+        second[j] = 1;
 }
 
 static void empty(int64_t n, double *first, double *second, double *out)
@@ -124,11 +106,11 @@ static void empty(int64_t n, double *first, double *second, double *out)
     }
 }
 
-/* out: (2, width) sums of one block; room: (3, COLUMNS). */
+/* out: (2, width) sums of one block; room: (2, COLUMNS). */
 static void add_block(const pass *p, int64_t block, double *out, double *room)
 {
     int64_t n = p->to - p->from, begin, end, held = 0;
-    double *first = room + COLUMNS, *second = first + COLUMNS;
+    double *first = room, *second = first + COLUMNS;
     memset(out, 0, 2 * (size_t)n * sizeof *out);
     memset(first, 0, 2 * COLUMNS * sizeof *first);
     fini_bags_block(p->bags, block, &begin, &end);
@@ -137,15 +119,17 @@ static void add_block(const pass *p, int64_t block, double *out, double *room)
         if (!fini_bag_counts(p->weights, i))
             continue;
         fini_bag_rows(p->bags, i, &from, &to);
-        for (int64_t r = from; r < to; r++) {
-            add_row(p, fini_row(p->bags, r, p->from, p->to, room), first, second);
-            if (++held % STEP || p->number == 3)
+        for (int64_t r = from, rows; r < to; r += rows) {
+            rows = fini_least(to - r, STEP - held % STEP);
+            add_rows(p, r, r + rows, first, second);
+            held += rows;
+            if (held % STEP || p->number == FINI_FARTHEST)
                 continue;
             empty(n, first, second, out);
             if (fini_cancelled(p->cancel, 2 * STEP * (double)n))
                 return;
         }
-        if (p->number != 3)
+        if (p->number != FINI_FARTHEST)
             continue;
         empty(n, first, second, out);
         if (fini_cancelled(p->cancel, 2 * (double)(to - from) * (double)n))
@@ -163,7 +147,7 @@ static fin_status take_pass(const pass *p, const fini_blocks *blocks, fin_sum su
     threads = threads < p->threads ? threads : p->threads;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int64_t b = 0; b < blocks->count; b++)
-        add_block(p, b, parts + b * 2 * n, room + omp_get_thread_num() * 3 * COLUMNS);
+        add_block(p, b, parts + b * 2 * n, room + omp_get_thread_num() * 2 * COLUMNS);
     fin_status status = fini_cancel_end(p->cancel, err);
     return status ? status : fini_blocks_sum(blocks, sum, 2 * n, parts, out, err);
 }
@@ -197,7 +181,7 @@ static fin_status moments(fini_map *map, pass p, const fini_blocks *blocks, fin_
         frexp(out[n + j] / N, &exponent);
         unit[j] = ldexp(1, exponent < -1000 ? 1000 : -exponent);
     }
-    p.number = 1;
+    p.number = FINI_SQUARES;
     FINI_TRY(take_pass(&p, blocks, sum, parts, room, out, err));
     for (int64_t j = 0; j < n; j++) {
         double off = out[j] / N, variance = out[n + j] / N - off * off;
@@ -302,10 +286,11 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     double N = 0;
     FINI_TRY(fini_blocks_open(&blocks, bags, err));
     int threads = fin_threads_get();
-    int64_t size = (2 * blocks.count + 2 + 3 * (int64_t)threads) * COLUMNS;
+    int64_t size = (2 * blocks.count + 2 + 2 * (int64_t)threads) * COLUMNS;
     FINI_OWN(err, "means of columns", double, out, size, 1);
-    double *room = out + 2 * COLUMNS, *parts = room + 3 * (int64_t)threads * COLUMNS;
-    pass p = {0, bags, weights, 0, 0, map->center, map->scale, map->bound, cancel, threads};
+    double *room = out + 2 * COLUMNS, *parts = room + 2 * (int64_t)threads * COLUMNS;
+    pass p = {FINI_SIZES,  bags,       weights,    0,      0,
+              map->center, map->scale, map->bound, cancel, threads};
     FINI_TRY(fini_bags_sum(bags, sum, 1, 1, count_rows, &p, &N, err));
     if (!(N > 0))
         return fini_fail(err, FIN_ERR_ARGUMENT,
@@ -316,7 +301,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
     }
     for (int64_t j = 0; j < map->s; j++)
         map->bound[j] = fmin(FARTHEST * map->spread[j], DBL_MAX);
-    p.number = 3;
+    p.number = FINI_FARTHEST;
     for (p.from = 0; p.from < map->s; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
         FINI_TRY(take_pass(&p, &blocks, sum, parts, room, out, err));
@@ -324,7 +309,7 @@ fin_status fini_columns_fit(fini_map *map, int scaling, const fin_bags *bags, co
             map->bound[j] = out[j - p.from] / out[p.to - p.from + j - p.from];
     }
     FINI_TRY(set_scales(map, scaling, err));
-    p.number = 2;
+    p.number = FINI_CUT_SQUARES;
     for (p.from = 0; p.from < map->s; p.from = p.to) {
         p.to = map->s - p.from < COLUMNS ? map->s : p.from + COLUMNS;
         FINI_TRY(take_pass(&p, &blocks, sum, parts, room, out, err));

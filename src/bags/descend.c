@@ -184,14 +184,17 @@ static fin_status open_risks(way *w, fin_error *err)
     const fini_part *part = o->part;
     fin_status status = FIN_OK;
     w->mean_phi = o->phi;
+    /* What is convex, or polished afterwards, is found to more digits than float has. */
+    fini_problem here = *o;
+    here.rough = part->shape.classes && !part->form->pools;
     if (!part->form->pools) {
         status = fini_phi_means(o->phi, &w->means, o->cancel, err);
         if (w->means.bags.tokens)
             w->mean_phi = &w->means;
         if (!status)
-            status = fini_risk_create(&w->risk, part->form, o, err);
+            status = fini_risk_create(&w->risk, part->form, &here, err);
     }
-    fini_problem means = *o, held = *o;
+    fini_problem means = here, held = here;
     means.phi = w->mean_phi;
     held.weights = o->held;
     if (!status)
@@ -231,6 +234,7 @@ static fin_status run(way *w, fini_lbfgs *search, objective *o, double *x, fin_e
     search->watch = watch;
     search->newton = o->ridge ? newton : NULL;
     search->user = o;
+    search->noise = fini_risk_noise(o->risk);
     o->best = INFINITY;
     o->best_x = w->best_x;
     o->waited = 0;

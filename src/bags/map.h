@@ -3,6 +3,7 @@
 #define FINI_BAGS_MAP_H
 
 #include "bags/bags.h"
+#include "kernel/rows.h"
 
 /* ---- blocks and rows (share.c) ------------------------------------------------------------ */
 
@@ -34,6 +35,10 @@ static inline void fini_bag_rows(const fin_bags *bags, int64_t i, int64_t *from,
 
 /* Columns from .. to - 1 of a row as doubles: in place, or copied to room (to - from). */
 const double *fini_row(const fin_bags *bags, int64_t row, int64_t from, int64_t to, double *room);
+
+/* Sums, column by column from `column` on, over rows from .. to - 1 (kernel/rows.h). */
+void fini_rows_sum(const fin_bags *bags, int64_t from, int64_t to, int64_t column,
+                   const fini_rows_sums *of, double *first, double *second);
 
 /* Tokens that are here. */
 static inline int64_t fini_bags_tokens(const fin_bags *bags)

@@ -36,6 +36,28 @@ static double loss(const fini_bag *bag, double y, double *dU, double *dextra)
     return value;
 }
 
+/* Two classes. */
+static double losses(const fini_bag_run *run, double *dU, double *dextra)
+{
+    const int64_t *at = run->offsets, n = run->bags;
+    double *f = run->scratch, *df = f + n, *value = df + n, loss = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (int64_t l = at[i] - at[0]; l < at[i + 1] - at[0]; l++)
+            sum += run->U[l];
+        f[i] = sum / (double)(at[i + 1] - at[i]) + run->extra[0];
+    }
+    fini_two_classes(n, f, run->labels, value, df);
+    for (int64_t i = 0; i < n; i++) {
+        double weight = run->weights ? run->weights[i] : 1, slope = weight * df[i];
+        loss += weight * value[i];
+        dextra[0] += slope;
+        for (int64_t l = at[i] - at[0]; l < at[i + 1] - at[0]; l++)
+            dU[l] = slope / (double)(at[i + 1] - at[i]);
+    }
+    return loss;
+}
+
 static void predict(const fini_bag *bag, double *out, double *variance)
 {
     forward(bag, bag->scratch);
@@ -77,6 +99,7 @@ const fini_bag_form fini_bag_mean = {.name = "mean",
                                      .extras = fini_size_outputs,
                                      .scratch = scratch,
                                      .loss = loss,
+                                     .losses = losses,
                                      .predict = predict,
                                      .term = term,
                                      .terms = terms,

@@ -81,6 +81,23 @@ static double two_classes(double f, double y, double *df)
     return log1p(e) + (t > 0 ? 0 : -t);
 }
 
+void fini_two_classes(int64_t count, const double *f, const double *y, double *value, double *df)
+{
+    const fini_kernel *kernel = fini_kernel_get();
+    for (int64_t i = 0; i < count; i++)
+        value[i] = -fabs(f[i]);
+    kernel->exp(count, value, value);
+    for (int64_t i = 0; i < count; i++) {
+        double s = y[i] > 0.5 ? 1 : -1, e = value[i];
+        df[i] = -s * (s * f[i] > 0 ? e : 1) / (1 + e);
+    }
+    kernel->log1p(count, value, value);
+    for (int64_t i = 0; i < count; i++) {
+        double t = y[i] > 0.5 ? f[i] : -f[i];
+        value[i] += t > 0 ? 0 : -t;
+    }
+}
+
 static double more_classes(int64_t classes, const double *f, double y, double *df)
 {
     int64_t c = (int64_t)y;

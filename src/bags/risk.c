@@ -8,22 +8,34 @@
  * (kernel/rows.h), and nothing is copied, so tokens mapped from a file are read once per evaluation,
  * at the speed of memory. What is small, and read hundreds of times, is standardised beforehand.
  *
+ * What is large and in float is seen and multiplied in float, and added up in double, if the problem says that it
+ * may be rough; then runs fit the nearest cache. The loss is off by some 1e-9 of itself then, its slopes by 1e-7.
+ *
  * Threads share blocks of bags (share.c), and a block is summed bag by bag. So no bit depends
  * on the threads. */
 #include "bags/bags.h"
 #include "bags/map.h"
 
 #include "kernel/rows.h"
+#include "math/small.h"
 
+#include <float.h>
 #include <omp.h>
 #include <string.h>
 
-enum { CACHE = 256 * 1024, LEAST_ROWS = 16, MOST_ROWS = 4096, FEW_NUMBERS = 4000000 };
+enum {
+    CACHE = 256 * 1024,
+    NEAR_CACHE = 20 * 1024,
+    LEAST_ROWS = 16,
+    MOST_ROWS = 4096,
+    FEW_NUMBERS = 4000000
+};
 
 /* Tokens of a run. */
-static int64_t rows_of(const fini_phi *phi)
+static int64_t rows_of(const fini_phi *phi, bool rough)
 {
-    int64_t rows = CACHE / (phi->bags.dtype == FIN_F32 ? 4 : 8) / phi->bags.d;
+    int64_t rows =
+        (rough ? NEAR_CACHE : CACHE) / (phi->bags.dtype == FIN_F32 ? 4 : 8) / phi->bags.d;
     return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
 }
 
@@ -152,6 +164,7 @@ typedef struct lane {
     double *U, *dU;    /* (tokens, q) */
     double *work;      /* the form's */
     double *bag_extra; /* (extras) of one bag */
+    double *G, *total; /* rough: (q, wide), (q) of a block */
 } lane;
 
 struct fini_risk {
@@ -169,6 +182,10 @@ struct fini_risk {
     double *W;    /* (q, p) scaled */
     double *part; /* (own, parameters + 1) gradient, loss */
     double *all;  /* (parameters + 1) */
+    bool rough;
+    fini_rows_view view;
+    float *low, *high, *Wf; /* rough: (wide) that the view is of; (q, wide) scaled */
+    double *start;          /* rough: (q) what the centre does to scores */
     fini_cancel *cancel;
     fini_arena arena;
 };
@@ -176,20 +193,82 @@ struct fini_risk {
 static void layout(fini_arena *a, fini_risk *o)
 {
     int64_t longest = o->shape.longest > o->rows ? o->shape.longest : o->rows;
+    int64_t wide = o->rough ? FINI_ROWS_WIDE(o->p) : 0, work = o->shape.form->scratch(&o->shape);
+    if (o->rough && work < 5 * MOST_ROWS)
+        work = 5 * MOST_ROWS;
     o->lane = fini_take(a, o->lanes, sizeof *o->lane);
     o->begin = fini_take(a, o->own + 1, sizeof *o->begin);
     o->W = fini_take(a, o->q * o->p, sizeof *o->W);
     o->part = fini_take(a, o->own * (o->parameters + 1), sizeof *o->part);
     o->all = fini_take(a, o->parameters + 1, sizeof *o->all);
+    o->low = fini_take(a, wide, sizeof *o->low);
+    o->high = fini_take(a, wide, sizeof *o->high);
+    o->start = fini_take(a, o->q, sizeof *o->start);
+    o->Wf = fini_take(a, o->q * wide, sizeof *o->Wf);
     for (int i = 0; i < o->lanes; i++) {
         lane one = {0};
         one.U = fini_take(a, longest * o->q, sizeof(double));
         one.dU = fini_take(a, longest * o->q, sizeof(double));
-        one.work = fini_take(a, o->shape.form->scratch(&o->shape), sizeof(double));
+        one.work = fini_take(a, work, sizeof(double));
         one.bag_extra = fini_take(a, o->extras, sizeof(double));
+        one.G = fini_take(a, o->q * wide, sizeof(double));
+        one.total = fini_take(a, o->q, sizeof(double));
         if (a->base)
             o->lane[i] = one;
     }
+}
+
+/* Columns that lie at most so many deviations from 0, and in the range of float. The mean of |z|^2 is 1. */
+static bool may_be_rough(const fini_problem *problem)
+{
+    const double far = 50, range = 1e15;
+    const fini_phi *phi = problem->phi;
+    bool may = problem->rough && phi->bags.dtype == FIN_F32 && phi->center;
+    for (int64_t j = 0; may && j < phi->bags.d; j++) {
+        double scale = phi->scale[j], center = fabs(phi->center[j]);
+        if (scale != 0)
+            may = scale < range && scale > 1 / range && center < range &&
+                  center * scale * sqrt((double)phi->bags.d) < far;
+    }
+    return may;
+}
+
+static float in_range(double x)
+{
+    return x > FLT_MAX ? INFINITY : x < -FLT_MAX ? -INFINITY : (float)x;
+}
+
+static void open_view(fini_risk *o)
+{
+    const fini_phi *phi = o->phi;
+    int64_t wide = FINI_ROWS_WIDE(o->p);
+    memset(o->low, 0, (size_t)wide * sizeof *o->low);
+    memset(o->high, 0, (size_t)wide * sizeof *o->high);
+    memset(o->Wf, 0, (size_t)(o->q * wide) * sizeof *o->Wf);
+    for (int64_t j = 0; j < o->p; j++)
+        if (phi->scale[j] != 0) {
+            o->low[j] = in_range(phi->center[j] - phi->bound[j]);
+            o->high[j] = in_range(phi->center[j] + phi->bound[j]);
+        }
+    o->view = (fini_rows_view){o->p, o->low, o->high};
+}
+
+/* W in float, and what it makes of the centre. */
+static void round_off(fini_risk *o)
+{
+    for (int64_t c = 0; c < o->q; c++) {
+        float *w = o->Wf + c * FINI_ROWS_WIDE(o->p);
+        o->start[c] = 0;
+        for (int64_t j = 0; j < o->p; j++) {
+            w[j] = (float)o->W[c * o->p + j];
+            o->start[c] -= o->phi->scale[j] != 0 ? (double)w[j] * o->phi->center[j] : 0;
+        }
+    }
+}
+
+double fini_risk_noise(const fini_risk *risk)
+{
+    return risk->rough ? 1e-8 : 0;
 }
 
 static double weight_of(const fini_risk *o, int64_t i)
@@ -233,7 +312,8 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
                      .p = phi->bags.d,
                      .q = form->keys(&shape) + form->values(&shape),
                      .extras = form->extras(&shape),
-                     .rows = rows_of(phi)};
+                     .rough = may_be_rough(problem)};
+    o->rows = rows_of(phi, o->rough);
     int64_t first;
     o->parameters = o->q * o->p + o->extras;
     o->blocks = fin_bags_blocks(phi->bags.total);
@@ -245,6 +325,8 @@ fin_status fini_risk_create(fini_risk **risk, const fini_bag_form *form,
     fin_status status = fini_arena_open(&o->arena, "a training problem", err);
     if (!status) {
         layout(&o->arena, o);
+        if (o->rough)
+            open_view(o);
         status = weigh(o, err);
     }
     FINI_HAND_OVER(risk, o, status, fini_risk_destroy);
@@ -271,6 +353,19 @@ static double ask(const fini_risk *o, const lane *t, int64_t from, int64_t to, c
 {
     const int64_t *offsets = o->phi->bags.offsets;
     double loss = 0, *dextra = t->bag_extra;
+    memset(dextra, 0, (size_t)o->extras * sizeof *dextra);
+    if (o->rough && o->shape.form->losses && o->shape.heads == 1 && o->shape.classes == 2 &&
+        offsets[to] - offsets[from] <= MOST_ROWS) {
+        const fini_bag_run some = {.shape = &o->shape,
+                                   .extra = extra,
+                                   .bags = to - from,
+                                   .offsets = offsets + from,
+                                   .labels = o->labels + from,
+                                   .weights = o->weights ? o->weights + from : NULL,
+                                   .U = t->U,
+                                   .scratch = t->work};
+        return o->shape.form->losses(&some, t->dU, gradient ? gradient + o->q * o->p : dextra);
+    }
     for (int64_t i = from; i < to; i++) {
         int64_t L = offsets[i + 1] - offsets[i], at = (offsets[i] - offsets[from]) * o->q;
         double w = weight_of(o, i);
@@ -285,19 +380,46 @@ static double ask(const fini_risk *o, const lane *t, int64_t from, int64_t to, c
     return loss;
 }
 
+static void project_run(const fini_risk *o, int64_t row, int64_t rows, double *U)
+{
+    if (o->rough)
+        fini_rows_get()->project_float(rows, &o->view,
+                                       (const float *)o->phi->bags.tokens + row * o->p, o->q, o->Wf,
+                                       o->start, U);
+    else
+        project(o->phi, row, rows, o->q, o->W, U);
+}
+
+static void gather_run(const fini_risk *o, const lane *t, int64_t row, int64_t rows,
+                       const double *dU, double *gradient)
+{
+    if (o->rough)
+        fini_rows_get()->gather_float(rows, &o->view,
+                                      (const float *)o->phi->bags.tokens + row * o->p, o->q, dU,
+                                      t->G, t->total);
+    else
+        gather(o->phi, row, rows, o->q, dU, gradient);
+}
+
 /* A run of bags: projected, asked, gathered. */
 static double run(const fini_risk *o, const lane *t, int64_t from, int64_t to, const double *extra,
                   double *gradient)
 {
     const int64_t *offsets = o->phi->bags.offsets;
-    int64_t first = offsets[from] - offsets[0], tokens = offsets[to] - offsets[from];
-    project_all(o->phi, first, tokens, o->q, o->W, t->U, o->cancel);
-    double loss = ask(o, t, from, to, extra, gradient);
-    for (int64_t at = 0, some; at < tokens && gradient; at += some) {
-        some = tokens - at < MOST_ROWS ? tokens - at : MOST_ROWS;
-        if (fini_cancelled(o->cancel, (double)(some * o->p * o->q)))
+    int64_t first = offsets[from] - offsets[0], tokens = offsets[to] - offsets[from], some;
+    double products = (double)(o->p * o->q), loss;
+    for (int64_t at = 0; at < tokens; at += some) {
+        some = fini_least(tokens - at, MOST_ROWS);
+        if (fini_cancelled(o->cancel, (double)some * products))
             break;
-        gather(o->phi, first + at, some, o->q, t->dU + at * o->q, gradient);
+        project_run(o, first + at, some, t->U + at * o->q);
+    }
+    loss = ask(o, t, from, to, extra, gradient);
+    for (int64_t at = 0; at < tokens && gradient; at += some) {
+        some = fini_least(tokens - at, MOST_ROWS);
+        if (fini_cancelled(o->cancel, (double)some * products))
+            break;
+        gather_run(o, t, first + at, some, t->dU + at * o->q, gradient);
     }
     return loss;
 }
@@ -307,8 +429,12 @@ static double block(const fini_risk *o, const lane *t, int64_t b, const double *
                     double *gradient)
 {
     const int64_t *offsets = o->phi->bags.offsets;
-    int64_t from = o->begin[b], to = o->begin[b + 1];
+    int64_t from = o->begin[b], to = o->begin[b + 1], wide = FINI_ROWS_WIDE(o->p);
     double loss = 0;
+    if (o->rough) {
+        memset(t->G, 0, (size_t)(o->q * wide) * sizeof *t->G);
+        memset(t->total, 0, (size_t)o->q * sizeof *t->total);
+    }
     while (from < to) {
         int64_t end = from + 1;
         if (!(weight_of(o, from) > 0)) {
@@ -322,6 +448,9 @@ static double block(const fini_risk *o, const lane *t, int64_t b, const double *
         loss += run(o, t, from, end, extra, gradient);
         from = end;
     }
+    for (int64_t c = 0; c < o->q && o->rough && gradient; c++)
+        for (int64_t j = 0; j < o->p; j++)
+            gradient[c * o->p + j] = t->G[c * wide + j] - t->total[c] * o->phi->center[j];
     return loss;
 }
 
@@ -336,6 +465,8 @@ fin_status fini_risk_value(fini_risk *o, const double *parameters, double *loss,
     if (n == 0 || (offsets[n] - offsets[0]) * o->p * o->q < FEW_NUMBERS)
         threads = 1; /* waking a second thread costs more */
     scaled(o->phi, o->q, parameters, o->W);
+    if (o->rough)
+        round_off(o);
     atomic_llong left = o->own;
 #pragma omp parallel num_threads(threads)
     {

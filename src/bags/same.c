@@ -38,6 +38,11 @@ static void count_unlike(const void *user, int64_t i, double *sums)
     int64_t d = o->bags->d, from, to;
     double room[SOME], own[SOME];
     bool unlike[SOME];
+    int64_t known = 0;
+    while (known < 2 * d && sums[known] > 0)
+        known++;
+    if (known == 2 * d) /* of its block; how many does not matter */
+        return;
     fini_bag_rows(o->bags, i, &from, &to);
     for (int64_t a = 0; a < d; a += SOME) {
         int64_t n = d - a < SOME ? d - a : SOME;
@@ -85,23 +90,18 @@ typedef struct wanted {
 /* low, high: (n) over the training tokens of one block; infinite if there are none. */
 static void range_of_block(const wanted *w, int64_t block, double *low, double *high)
 {
-    double room[SOME];
+    const fin_bags *bags = w->bags;
+    const fini_rows_sums of = {.kind = FINI_ENDS, .n = w->n, .d = bags->d};
     int64_t n = w->n, begin, end;
-    fini_bags_block(w->bags, block, &begin, &end);
+    fini_bags_block(bags, block, &begin, &end);
     for (int64_t j = 0; j < n; j++)
         low[j] = INFINITY, high[j] = -INFINITY;
     for (int64_t i = begin; i < end; i++) {
         int64_t from, to;
         if (!fini_bag_counts(w->weights, i))
             continue;
-        fini_bag_rows(w->bags, i, &from, &to);
-        for (int64_t r = from; r < to; r++) {
-            const double *x = fini_row(w->bags, r, w->column, w->column + n, room);
-            for (int64_t j = 0; j < n; j++) {
-                low[j] = x[j] < low[j] ? x[j] : low[j];
-                high[j] = x[j] > high[j] ? x[j] : high[j];
-            }
-        }
+        fini_bag_rows(bags, i, &from, &to);
+        fini_rows_sum(bags, from, to, w->column, &of, low, high);
     }
 }
 

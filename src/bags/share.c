@@ -192,6 +192,17 @@ const double *fini_row(const fin_bags *bags, int64_t row, int64_t from, int64_t 
     return room;
 }
 
+void fini_rows_sum(const fin_bags *bags, int64_t from, int64_t to, int64_t column,
+                   const fini_rows_sums *of, double *first, double *second)
+{
+    const fini_rows *kernel = fini_rows_get();
+    int64_t at = from * bags->d + column;
+    if (bags->dtype == FIN_F32)
+        kernel->sums_f32(to - from, of, (const float *)bags->tokens + at, first, second);
+    else
+        kernel->sums_f64(to - from, of, (const double *)bags->tokens + at, first, second);
+}
+
 int fini_map_threads(double products)
 {
     const double few = 1 << 16;

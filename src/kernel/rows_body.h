@@ -141,6 +141,93 @@ static void NAME(gather)(int64_t rows, int64_t d, const REAL *X, const double *c
         NAME(gather_any)(true, rows, d, X, G, G, q, D, G);
 }
 
+/* R rows, WD columns or fewer. */
+INLINE void NAME(sum_up)(int kind, int R, int n, const fini_rows_sums *of, int64_t j, const REAL *X,
+                         double *first, double *second)
+{
+    bool whole = n == WD, cut = kind == FINI_CUT_SQUARES || kind == FINI_FARTHEST;
+    vd a = SET_D(0.0), b = a, bound = a, one, two = a;
+    if (kind != FINI_SIZES && kind != FINI_ENDS)
+        a = whole ? LOAD_D(of->a + j) : load_some_d(of->a + j, n);
+    if (kind == FINI_SQUARES || kind == FINI_CUT_SQUARES)
+        b = whole ? LOAD_D(of->b + j) : load_some_d(of->b + j, n);
+    if (cut)
+        bound = whole ? LOAD_D(of->bound + j) : load_some_d(of->bound + j, n);
+    one = whole ? LOAD_D(first + j) : load_some_d(first + j, n);
+    if (kind < FINI_CUT_SQUARES)
+        two = whole ? LOAD_D(second + j) : load_some_d(second + j, n);
+    for (int r = 0; r < R; r++) {
+        const REAL *x = X + r * of->d + j;
+        vd t = whole ? FETCH(x) : FETCH_SOME(x, n);
+        if (kind == FINI_SIZES) {
+            one += t;
+            two += MAX_D(t, -t);
+            continue;
+        }
+        if (kind == FINI_ENDS) {
+            one = MIN_D(t, one);
+            two = MAX_D(t, two);
+            continue;
+        }
+        t -= a;
+        if (cut)
+            t = MAX_D(-bound, MIN_D(bound, t)); /* NaN is the second one */
+        if (kind == FINI_FARTHEST) {
+            one = MAX_D(MAX_D(t, -t), one);
+            continue;
+        }
+        t *= b;
+        one += kind == FINI_SQUARES ? t : t * t;
+        two += kind == FINI_SQUARES ? t * t : SET_D(0.0);
+    }
+    double some[2][WD];
+    STORE_D(whole ? first + j : some[0], one);
+    if (!whole)
+        memcpy(first + j, some[0], (size_t)n * sizeof *first);
+    if (kind >= FINI_CUT_SQUARES)
+        return;
+    STORE_D(whole ? second + j : some[1], two);
+    if (!whole)
+        memcpy(second + j, some[1], (size_t)n * sizeof *second);
+}
+
+INLINE void NAME(sums_of)(int kind, int R, const fini_rows_sums *of, const REAL *X, double *first,
+                          double *second)
+{
+    int64_t j = 0;
+    for (; j + WD <= of->n; j += WD) {
+        for (int r = 0; r < R; r++)
+            __builtin_prefetch((const char *)(X + r * of->d + j) + FAR);
+        NAME(sum_up)(kind, R, WD, of, j, X, first, second);
+    }
+    if (j < of->n)
+        NAME(sum_up)(kind, R, (int)(of->n - j), of, j, X, first, second);
+}
+
+INLINE void NAME(sums_kind)(int kind, int64_t rows, const fini_rows_sums *of, const REAL *X,
+                            double *first, double *second)
+{
+    for (; rows >= 4; rows -= 4, X += 4 * of->d)
+        NAME(sums_of)(kind, 4, of, X, first, second);
+    for (; rows > 0; rows--, X += of->d)
+        NAME(sums_of)(kind, 1, of, X, first, second);
+}
+
+static void NAME(sums)(int64_t rows, const fini_rows_sums *of, const REAL *X, double *first,
+                       double *second)
+{
+    if (of->kind == FINI_SIZES)
+        NAME(sums_kind)(FINI_SIZES, rows, of, X, first, second);
+    else if (of->kind == FINI_ENDS)
+        NAME(sums_kind)(FINI_ENDS, rows, of, X, first, second);
+    else if (of->kind == FINI_SQUARES)
+        NAME(sums_kind)(FINI_SQUARES, rows, of, X, first, second);
+    else if (of->kind == FINI_CUT_SQUARES)
+        NAME(sums_kind)(FINI_CUT_SQUARES, rows, of, X, first, second);
+    else
+        NAME(sums_kind)(FINI_FARTHEST, rows, of, X, first, second);
+}
+
 #undef REAL
 #undef NAME
 #undef FETCH

@@ -1,9 +1,9 @@
 /* How a row of tokens is seen, then rows_body.h for both types of tokens. */
 
 #define INLINE static inline __attribute__((always_inline))
-/* AHEAD: bytes between what is read and what is asked for beforehand. Rows are short, and the
+/* AHEAD, FAR: bytes between what is read and what is asked for beforehand. Rows are short, and the
  * processor's own guess stops with each of them. */
-enum { STEP = 8, REGISTERS = STEP / WD, AHEAD = 4096 };
+enum { STEP = 8, REGISTERS = STEP / WD, AHEAD = 4096, FAR = 8192 };
 
 typedef struct sight { /* of one register of columns */
     bool raw;
@@ -60,4 +60,7 @@ INLINE int least(int64_t n)
 #define FETCH_SOME(p, n) load_some_d(p, n)
 #include "kernel/rows_body.h"
 
-const fini_rows TABLE_OF(rows) = {project_f32, project_f64, gather_f32, gather_f64};
+#include "kernel/rows_float.h"
+
+const fini_rows TABLE_OF(rows) = {project_f32,   project_f64,  gather_f32, gather_f64,
+                                  project_float, gather_float, sums_f32,   sums_f64};

@@ -82,6 +82,24 @@ static inline float fold_f(vf all, vf unused)
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
+/* The same for several registers at once: halves of two, then quarters of four, side by side. */
+#define PAIR_HALVES(a, b)                                                                          \
+    ((vf)_mm512_add_ps(_mm512_shuffle_f32x4((__m512)(a), (__m512)(b), 0x44),                       \
+                       _mm512_shuffle_f32x4((__m512)(a), (__m512)(b), 0xee)))
+#define PAIR_QUARTERS(a, b)                                                                        \
+    ((vf)_mm512_add_ps(_mm512_shuffle_f32x4((__m512)(a), (__m512)(b), 0x88),                       \
+                       _mm512_shuffle_f32x4((__m512)(a), (__m512)(b), 0xdd)))
+/* Of two registers with a quarter for each of four sums: the eight sums, as doubles. */
+static inline vd last_folds(vf a, vf b)
+{
+    __m512 two = _mm512_add_ps(_mm512_shuffle_ps((__m512)a, (__m512)b, 0x44),
+                               _mm512_shuffle_ps((__m512)a, (__m512)b, 0xee));
+    __m512 one =
+        _mm512_add_ps(_mm512_shuffle_ps(two, two, 0x88), _mm512_shuffle_ps(two, two, 0xdd));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+    return (vd)_mm512_cvtps_pd(_mm512_castps512_ps256(_mm512_permutexvar_ps(order, one)));
+}
+
 static inline double fold_d(vd all, vd unused)
 {
     (void)unused;
