@@ -25,7 +25,7 @@
 
 enum {
     CACHE = 256 * 1024,
-    NEAR_CACHE = 20 * 1024,
+    NEAR_CACHE = 16 * 1024,
     LEAST_ROWS = 16,
     MOST_ROWS = 4096,
     FEW_NUMBERS = 4000000

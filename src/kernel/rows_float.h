@@ -78,23 +78,27 @@ INLINE void ask_ahead(int64_t numbers, const float *X)
         __builtin_prefetch((const char *)(X + at) + FAR);
 }
 
+/* Groups of rows; the last one goes back over some that were seen, as rows one by one wait for their sums. */
 static void project_float(int64_t rows, const fini_rows_view *view, const float *X, int64_t q,
                           const float *W, const double *start, double *U)
 {
-    int64_t d = view->d, wide = FINI_ROWS_WIDE(d), r = 0;
-    for (; q == 1 && r + 2 * TOGETHER <= rows; r += 2 * TOGETHER) {
-        ask_ahead(2 * TOGETHER * d, X + r * d);
-        meet_float(2 * TOGETHER, 1, view, X + r * d, W, start, U + r, 1);
-    }
-    for (; r + TOGETHER <= rows; r += TOGETHER) {
-        int64_t c = 0;
-        ask_ahead(TOGETHER * d, X + r * d);
+    int64_t d = view->d, wide = FINI_ROWS_WIDE(d), all = q == 1 ? 2 * TOGETHER : TOGETHER;
+    int64_t groups = rows < all ? 0 : (rows + all - 1) / all;
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t r = g + 1 < groups ? g * all : rows - all, c = 0;
+        const float *x = X + r * d;
+        double *u = U + r * q;
+        ask_ahead(all * d, x);
+        if (q == 1) {
+            meet_float(2 * TOGETHER, 1, view, x, W, start, u, 1);
+            continue;
+        }
         for (; c + 2 <= q; c += 2)
-            meet_float(TOGETHER, 2, view, X + r * d, W + c * wide, start + c, U + r * q + c, q);
+            meet_float(TOGETHER, 2, view, x, W + c * wide, start + c, u + c, q);
         if (c < q)
-            meet_float(TOGETHER, 1, view, X + r * d, W + c * wide, start + c, U + r * q + c, q);
+            meet_float(TOGETHER, 1, view, x, W + c * wide, start + c, u + c, q);
     }
-    for (; r < rows; r++)
+    for (int64_t r = 0; r < rows && !groups; r++)
         for (int64_t c = 0; c < q; c++)
             meet_float(1, 1, view, X + r * d, W + c * wide, start + c, U + r * q + c, q);
 }
