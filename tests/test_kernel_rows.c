@@ -270,20 +270,20 @@ static void rows_float__same_bits_as_reference(void **state)
 static void rows_float__near_long_double(void **state)
 {
     (void)state;
-    enum { ROWS = 5, Q = 2, D = LONG_D };
+    enum { ROWS = 5, Q = 2, N = LONG_D };
     static float_result got;
-    in_float(fini_rows_get(), ROWS, D, Q, &got);
+    in_float(fini_rows_get(), ROWS, N, Q, &got);
     double slopes[ROWS * Q];
     fin_random_normals_f64(5, 2002, 0, 0, ROWS * Q, slopes);
     for (int c = 0; c < Q; c++) {
-        static long double sum[D], size[D];
+        static long double sum[N], size[N];
         memset(sum, 0, sizeof sum);
         memset(size, 0, sizeof size);
         for (int r = 0; r < ROWS; r++) {
             long double u = start[c], most = 0;
-            for (int j = 0; j < D; j++) {
-                float t = fmaxf(low[j], fminf(high[j], long_x[r * D + j]));
-                long double one = (long double)t * long_w[c * FINI_ROWS_WIDE(D) + j];
+            for (int j = 0; j < N; j++) {
+                float t = fmaxf(low[j], fminf(high[j], long_x[r * N + j]));
+                long double one = (long double)t * long_w[c * FINI_ROWS_WIDE(N) + j];
                 u += one;
                 most += fabsl(one);
                 sum[j] += (long double)t * slopes[r * Q + c];
@@ -292,8 +292,8 @@ static void rows_float__near_long_double(void **state)
             assert_true(fabsl(u - got.U[r * Q + c]) <=
                         (FINI_ROWS_COLUMNS / FINI_ROWS_LANES + 4) * 0x1p-24L * most);
         }
-        for (int j = 0; j < D; j++)
-            assert_true(fabsl(sum[j] - got.G[c * FINI_ROWS_WIDE(D) + j]) <=
+        for (int j = 0; j < N; j++)
+            assert_true(fabsl(sum[j] - got.G[c * FINI_ROWS_WIDE(N) + j]) <=
                         (ROWS + 1) * 0x1p-24L * size[j]);
     }
 }
