@@ -24,7 +24,7 @@ const cli_command cli_curve = {
         "For the task spiked with unknown k* and v*, n bags of d columns with n = alpha d, and "
         "large d:\n"
         "give --alpha n/d, such as 4 for 200 bags of 50 columns. Shown is how well the\n"
-        "posterior knows them (q_k, q_v), and the risk of the Bayes-optimal learner. Then the\n"
+        "posterior finds them (q_k, q_v), and the risk of the Bayes-optimal learner. Then the\n"
         "Bayes risk with k* and v* known, and that of the best linear predictor learnt from the "
         "same bags.\n"
         "Where the fixed point from knowing nothing (stuck) or from knowing all locations\n"

@@ -37,8 +37,8 @@ fin_status fit_positive_guess(const fin_bag_set *set, int64_t *positive, fin_err
     {"labels", "FILE.csv",                                                                         \
      "HDF5 with a file for each bag: the table of their names, labels and groups"},                \
     {"sep", "SIGN",                                                                                \
-     "what separates cells of a table: comma, semicolon, tab or bar; default: found out"},         \
-    {"decimal", "SIGN", "how a table writes decimals: point or comma; default: found out"}
+     "what separates cells of a table: comma, semicolon, tab or bar; default: detected"},         \
+    {"decimal", "SIGN", "how a table writes decimals: point or comma; default: detected"}
 /* Of commands that take a model and bags (fit_answer_open), and what these are. */
 #define FIT_ANSWER_WORDS                                                                           \
     {"bag", "COLUMN", "the column that names the bag; default: as in the model"},                  \

@@ -265,7 +265,7 @@ static fin_status read_sign(const char *option, const char *word, const char *si
             return FIN_OK;
         }
     return word ? cli_status(err, FIN_ERR_ARGUMENT,
-                             "--%s '%.20s' is none of %s, %s%s%s%s%s; without it, it is found out",
+                             "--%s '%.20s' is none of %s, %s%s%s%s%s; without it, it is detected",
                              option, word, names[0], names[1], names[2] ? ", " : "",
                              names[2] ? names[2] : "", names[2] ? ", " : "",
                              names[2] ? names[3] : "")
