@@ -337,6 +337,29 @@ static void rows_sums__are_their_formulas(void **state)
             }
 }
 
+/* As a tree is added level by level; columns outside stay. */
+static void rows_add_tree__is_the_tree(void **state)
+{
+    (void)state;
+    enum { N = 75, MOST = 64, FROM = 2, TO = N - 3 };
+    const fini_rows *table[5];
+    int count = tables(table);
+    const int sizes[] = {1, 2, 3, 5, 8, 37, MOST};
+    static double want[MOST * N], got[MOST * N];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (int k = 0; k < count; k++) {
+            int blocks = sizes[i];
+            fin_random_normals_f64(5, 2003, 0, 0, MOST * N, want);
+            memcpy(got, want, sizeof got);
+            for (int h = 1; h < blocks; h *= 2)
+                for (int a = 0; a + h < blocks; a += 2 * h)
+                    for (int j = FROM; j < TO; j++)
+                        want[a * N + j] += want[(a + h) * N + j];
+            table[k]->add_tree(blocks, N, got, FROM, TO);
+            assert_memory_equal(want, got, sizeof got);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +370,7 @@ int main(void)
         cmocka_unit_test(rows_float__same_bits_as_reference),
         cmocka_unit_test(rows_float__near_long_double),
         cmocka_unit_test(rows_sums__are_their_formulas),
+        cmocka_unit_test(rows_add_tree__is_the_tree),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

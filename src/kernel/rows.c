@@ -125,8 +125,26 @@ static void gather_float(int64_t rows, const fini_rows_view *view, const float *
         }
 }
 
-const fini_rows fini_rows_ref = {project_f32,   project_f64,  gather_f32, gather_f64,
-                                 project_float, gather_float, sums_f32,   sums_f64};
+/* level h = 1, 2, 4, ...: row(a) <- row(a) + row(a + h) for a = 0, 2h, 4h, ...; a few columns at a time
+ * climb the whole tree, so that all levels but the first find them in the nearest cache. */
+static void add_tree(int64_t blocks, int64_t n, double *parts, int64_t from, int64_t to)
+{
+    enum { COLUMNS = 32 };
+    for (int64_t end; from < to; from = end) {
+        end = from + COLUMNS < to ? from + COLUMNS : to;
+        for (int64_t h = 1; h < blocks; h *= 2)
+            for (int64_t a = 0; a + h < blocks; a += 2 * h) {
+                double *into = parts + a * n;
+                const double *row = parts + (a + h) * n;
+#pragma omp simd
+                for (int64_t i = from; i < end; i++)
+                    into[i] += row[i];
+            }
+    }
+}
+
+const fini_rows fini_rows_ref = {project_f32,  project_f64, gather_f32, gather_f64, project_float,
+                                 gather_float, sums_f32,    sums_f64,   add_tree};
 
 const fini_rows *fini_rows_get(void)
 {

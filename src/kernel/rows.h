@@ -70,6 +70,8 @@ typedef struct fini_rows {
                      double *second);
     void (*sums_f64)(int64_t rows, const fini_rows_sums *of, const double *X, double *first,
                      double *second);
+    /* Rows of parts (blocks, n) into the first as a binary tree; columns from .. to - 1 (math/small.h). */
+    void (*add_tree)(int64_t blocks, int64_t n, double *parts, int64_t from, int64_t to);
 } fini_rows;
 
 extern const fini_rows fini_rows_ref, fini_rows_avx2, fini_rows_avx512; /* those that were built */

@@ -230,5 +230,29 @@ static void gather_float(int64_t rows, const fini_rows_view *view, const float *
     }
 }
 
-const fini_rows TABLE_OF(rows) = {project_f32,   project_f64,  gather_f32, gather_f64,
-                                  project_float, gather_float, sums_f32,   sums_f64};
+/* ---- sums of blocks -------------------------------------------------------------------------------- */
+
+INLINE void climb(int64_t blocks, int64_t n, double *parts, int V)
+{
+    for (int64_t h = 1; h < blocks; h *= 2)
+        for (int64_t a = 0; a + h < blocks; a += 2 * h)
+            for (int v = 0; v < V; v++) {
+                double *into = parts + a * n + v * WD;
+                STORE_D(into, LOAD_D(into) + LOAD_D(into + h * n));
+            }
+}
+
+static void add_tree(int64_t blocks, int64_t n, double *parts, int64_t from, int64_t to)
+{
+    for (; from + 32 <= to; from += 32)
+        climb(blocks, n, parts + from, 32 / WD);
+    for (; from + WD <= to; from += WD)
+        climb(blocks, n, parts + from, 1);
+    for (int64_t h = 1; h < blocks && from < to; h *= 2)
+        for (int64_t a = 0; a + h < blocks; a += 2 * h)
+            for (int64_t i = from; i < to; i++)
+                parts[a * n + i] += parts[(a + h) * n + i];
+}
+
+const fini_rows TABLE_OF(rows) = {project_f32,  project_f64, gather_f32, gather_f64, project_float,
+                                  gather_float, sums_f32,    sums_f64,   add_tree};

@@ -2,25 +2,13 @@
 #include "math/small.h"
 
 #include "kernel/kernel.h"
+#include "kernel/rows.h"
 
 #include <math.h>
 
-/* level h = 1, 2, 4, ...: row(a) <- row(a) + row(a + h) for a = 0, 2h, 4h, ...; a few columns at a time
- * climb the whole tree, so that all levels but the first find them in the nearest cache. */
 void fini_add_tree(int64_t blocks, int64_t n, double *parts, int64_t from, int64_t to)
 {
-    enum { COLUMNS = 32 };
-    for (int64_t end; from < to; from = end) {
-        end = fini_least(from + COLUMNS, to);
-        for (int64_t h = 1; h < blocks; h *= 2)
-            for (int64_t a = 0; a + h < blocks; a += 2 * h) {
-                double *into = parts + a * n;
-                const double *row = parts + (a + h) * n;
-#pragma omp simd
-                for (int64_t i = from; i < end; i++)
-                    into[i] += row[i];
-            }
-    }
+    fini_kernel_get()->rows->add_tree(blocks, n, parts, from, to);
 }
 
 double fini_softmax_shift(int64_t n, double *x)
