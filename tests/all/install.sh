@@ -23,7 +23,7 @@ sed -n '/^```python$/,/^```$/p' "$SRC/README.md" | grep -v '^```' >tour.py
 grep -q 'import finetti' tour.py || fail "README has no Python"
 cat >>tour.py <<'P'
 import sys
-context = finetti.Context(X[0].astype(float), y[:4].astype(float))
+context = finetti.Context(X[0].astype(float), y[:8].astype(float))
 print(context.predict(X[0][:1].astype(float)))
 assert "sklearn" not in sys.modules
 P

@@ -332,7 +332,7 @@ sees '^| `load` | kg | what all pebbles weigh |' build/tools/commands
 # A form, a task, a family: risks, training, encoders, help, completion, info.
 for kind in 'form square w_l = lam chi_l^2' 'task far tokens N(0, I)' 'family coin tosses of a coin'; do
     read -r word name summary <<<"$kind"
-    sees "^  $name  *$summary" "$FINETTI" help
+    sees "^  $name  *$summary" "$FINETTI" help tasks
     sees "^  $name  *$summary" "$FINETTI" info
     sees "\"$name\": \"$summary" "$FINETTI" info --json
 done
