@@ -232,7 +232,8 @@ static void prefix__is_load_of_the_first(void **state)
                 e += miss * miss / M;
                 sc += 0.5 * (log(6.283185307179586 * v) + miss * miss / v) / M;
             }
-            assert_close(1, &error[l], &e, 1e-9);
+            /* relative: a polynomial of degree 4 misses by hundreds where it is asked beyond the tokens */
+            assert_close(1, &error[l], &e, 5e-12 * fmax(1, e));
             if (s.form == FIN_CROSS_CME)
                 assert_close(1, &score[l], &sc, 1e-9);
             else
@@ -242,7 +243,7 @@ static void prefix__is_load_of_the_first(void **state)
                     fin_cross_predict(first, 1, x.keys + 3 * l, mean, variance, NULL, NULL, NULL),
                     FIN_OK);
                 e = pow(mean[0] - x.values[2 * l], 2) + pow(mean[1] - x.values[2 * l + 1], 2);
-                assert_close(1, &self[l], &e, 1e-9);
+                assert_close(1, &self[l], &e, 5e-12 * fmax(1, e));
             }
             fin_cross_destroy(first);
         }
