@@ -69,12 +69,13 @@ left=$(sed -n 's/^\(test_[a-z_0-9]*\) | .*/\1/p' "$src/tests/arm64.txt" | paste 
 code=0
 ctest --test-dir "$build" -L lean -R "$tests" -E "^(cli_.*|${left:-none})$" --output-on-failure --no-tests=ignore -j "${JOBS:-2}" || code=1
 
-# The tool, as scripts call it.
-printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$root" "$build/finetti" >"$build/finetti-arm64"
-chmod +x "$build/finetti-arm64"
+# The tool, as scripts call it: by its name, in a folder of its own.
+mkdir -p "$build/emulated"
+printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$root" "$build/finetti" >"$build/emulated/finetti"
+chmod +x "$build/emulated/finetti"
 for name in $scripts; do
     [[ cli_$name =~ $tests ]] || continue
-    if FINETTI=$build/finetti-arm64 SRC=$src BUILD=$build PYTHON=${PYTHON:-/usr/bin/python3} bash "$src/tests/cli/$name.sh" >"$build/cli_$name.log" 2>&1; then
+    if FINETTI=$build/emulated/finetti SRC=$src BUILD=$build PYTHON=${PYTHON:-/usr/bin/python3} bash "$src/tests/cli/$name.sh" >"$build/cli_$name.log" 2>&1; then
         echo "cli_$name passes"
     else
         echo "cli_$name fails: $(tail -n 1 "$build/cli_$name.log")"
