@@ -71,7 +71,7 @@ ctest --test-dir "$build" -L lean -R "$tests" -E "^(cli_.*|${left:-none})$" --ou
 
 # The tool, as scripts call it: by its name, in a folder of its own.
 mkdir -p "$build/emulated"
-printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$root" "$build/finetti" >"$build/emulated/finetti"
+printf '#!/bin/sh\nexec "%s" -L "%s" "%s" "$@"\n' "$(command -v qemu-aarch64)" "$root" "$build/finetti" >"$build/emulated/finetti"
 chmod +x "$build/emulated/finetti"
 for name in $scripts; do
     [[ cli_$name =~ $tests ]] || continue
