@@ -30,11 +30,29 @@ enum { READ_ONLY = 0 }; /* H5F_ACC_RDONLY, whose macro calls the library */
     C(H5Fclose)                                                                                    \
     C(H5Lexists)                                                                                   \
     C(H5Lget_name_by_idx)                                                                          \
-    C(H5Oopen) C(H5Oclose) C(H5Iget_type) C(H5Dget_space) C(H5Dget_type) C(H5Dget_create_plist)    \
-        C(H5Pget_layout) C(H5Pget_chunk) C(H5Pclose) C(H5Sget_simple_extent_ndims)                 \
-            C(H5Sget_simple_extent_dims) C(H5Sselect_hyperslab) C(H5Screate_simple) C(H5Sclose)    \
-                C(H5Tget_class) C(H5Tget_size) C(H5Tget_order) C(H5Tget_precision)                 \
-                    C(H5Tget_fields) C(H5Tget_ebias) C(H5Tget_sign) C(H5Tclose) C(H5Dread)
+    C(H5Oopen)                                                                                     \
+    C(H5Oclose)                                                                                    \
+    C(H5Iget_type)                                                                                 \
+    C(H5Dget_space)                                                                                \
+    C(H5Dget_type)                                                                                 \
+    C(H5Dget_create_plist)                                                                         \
+    C(H5Pget_layout)                                                                               \
+    C(H5Pget_chunk)                                                                                \
+    C(H5Pclose)                                                                                    \
+    C(H5Sget_simple_extent_ndims)                                                                  \
+    C(H5Sget_simple_extent_dims)                                                                   \
+    C(H5Sselect_hyperslab)                                                                         \
+    C(H5Screate_simple)                                                                            \
+    C(H5Sclose)                                                                                    \
+    C(H5Tget_class)                                                                                \
+    C(H5Tget_size)                                                                                 \
+    C(H5Tget_order)                                                                                \
+    C(H5Tget_precision)                                                                            \
+    C(H5Tget_fields)                                                                               \
+    C(H5Tget_ebias)                                                                                \
+    C(H5Tget_sign)                                                                                 \
+    C(H5Tclose)                                                                                    \
+    C(H5Dread)
 
 static struct calls {
 #define DECLARE(name) __typeof__(name) *name;
