@@ -25,7 +25,7 @@ if [ -n "${FINETTI_REST:-}" ]; then
             exit 1
         }
     done
-    [ -z "$left_out" ] || choice+=(-E "^($(paste -s -d '|' <<<"$left_out"))\$")
+    [ -z "$left_out" ] || choice+=(-E "^($(paste -s -d '|' <<<"$left_out"))\$" -FS .)
 fi
 names=$(ctest --test-dir "$build" -N "${choice[@]}" | sed -n 's/^ *Test *#[0-9]*: //p')
 [ -n "$names" ] || {
