@@ -82,14 +82,21 @@ empty_folder() {
 
 # The browser of tests, what validates HTML and what checks types: npm packages in $BUILD/browser, $browser.
 playwright() {
-    local wanted="playwright-core@1.65.0 html-validate@10.17.0 typescript@5.9.3" one
+    local wanted="playwright-core@1.65.0 html-validate@10.17.0 typescript@5.9.3"
     browser=$BUILD/browser
     mkdir -p "$browser"
-    for one in $wanted; do
-        grep -qs "\"version\": \"${one#*@}\"" "$browser/node_modules/${one%@*}/package.json" && continue
-        # shellcheck disable=SC2086 # one argument per package
-        npm install --no-save --no-audit --no-fund --prefix "$browser" $wanted >npm.log 2>&1 ||
-            skip "npm cannot install $wanted: $(tail -n 1 npm.log)"
-        break
-    done
+    # Tests that run side by side share the folder; a registry may not answer at once.
+    (
+        flock 8
+        for try in 1 2 3 4; do
+            missing=
+            for one in $wanted; do
+                grep -qs "\"version\": \"${one#*@}\"" "$browser/node_modules/${one%@*}/package.json" || missing=yes
+            done
+            [ -n "$missing" ] || exit 0
+            [ $try -lt 4 ] || exit 1
+            # shellcheck disable=SC2086 # one argument per package
+            npm install --no-save --no-audit --no-fund --prefix "$browser" $wanted >npm.log 2>&1 || sleep $((5 * try))
+        done
+    ) 8>"$browser.lock" || skip "npm cannot install $wanted: $(tail -n 1 npm.log)"
 }
