@@ -264,7 +264,7 @@ def test_attention_regressor_does_not_see_units(seed, form, power):
     """Columns are standardised in units that are powers of two: others change no bit."""
     random, keys, values, queries = tokens(seed)
     assume(len(keys) > 2)
-    model = finetti.AttentionRegressor(form=form, tune=False)
+    model = finetti.AttentionRegressor(form=form, tune=False, standardize=True)
     expected = model.fit(keys, values).predict(queries, return_std=True)
     found = model.fit(np.ldexp(keys, power), values).predict(np.ldexp(queries, power), return_std=True)
     assert bits(found) == bits(expected)

@@ -77,7 +77,7 @@ def test_processes_get_the_same_scores(processes):
 
 def test_diabetes_beside_scikit_learn():
     X, y = load_diabetes(return_X_y=True)
-    model = AttentionRegressor().fit(X[::3], y[::3])
+    model = AttentionRegressor(standardize=True).fit(X[::3], y[::3])
     settings, Z = model.settings_, (X - model.means_) / model.deviations_
     other = GaussianProcessRegressor(
         ConstantKernel(settings["prior"]) * RBF(settings["scale"]) + ConstantKernel(settings["level"])
