@@ -243,9 +243,9 @@ fin_status fini_bags_check(const fin_bags *bags, fin_error *err);
 
 /* Loss of outputs f (outputs) and df = dloss/df, as fini_bag_form.loss says. df may be NULL. */
 double fini_emission_loss(const fini_bag_shape *shape, const double *f, double y, double *df);
-/* Numbers: out[0] = f[0]; classes: probabilities (classes). */
 /* The same for two classes and many bags, by the kernels: value and df (count). */
 void fini_two_classes(int64_t count, const double *f, const double *y, double *value, double *df);
+/* Numbers: out[0] = f[0]; classes: probabilities (classes). */
 void fini_emission_predict(const fini_bag_shape *shape, const double *f, double *out);
 /* The same of many, out (count, width), from outputs (count, outputs) that are put there: at the start, of
  * two classes in the second half. */
